@@ -63,7 +63,7 @@ def test_every_way_to_install_that_the_readme_names_ends_with_a_program_that_run
     assert {one[1] for one in named if one} == {metadata["Name"], "."}
     (extra,) = re.findall(rf"'{metadata['Name']}\[(\w+)\]'", install)
     assert extra in metadata.get_all("Provides-Extra", [])
-    assert "`python3 -m longhouse` does the same" in install
+    assert "`python3 -m longhouse`, which is the same as `longhouse`" in install
 
     venv.create(tmp_path / "env", with_pip=False)
     python = tmp_path / "env" / "bin" / "python3"
@@ -85,7 +85,7 @@ def test_every_way_to_install_that_the_readme_names_ends_with_a_program_that_run
 
 def test_the_readme_says_where_a_clone_has_the_program() -> None:
     readme = (ROOT / "README.md").read_text()
-    assert "in a clone: `.venv/bin/longhouse`" in readme
+    assert "in a clone: run `.venv/bin/longhouse`" in readme
     makefile = (ROOT / "Makefile").read_text()
     assert "VENV := .venv\n" in makefile
     assert "@exec $(VENV)/bin/longhouse up $(ARGS)" in makefile

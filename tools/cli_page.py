@@ -14,16 +14,17 @@ INTRODUCTION = """\
 
 <!-- Made by `python -m tools.commands` from the declarations in surfaces/cli. -->
 
-`longhouse`, or `lh` for short. A command goes through the store's server if one is running, and
-opens the store directly otherwise; you do not need to know which.
+`longhouse`, or `lh` for short. A command uses the store's server if one is running, and opens the
+store itself otherwise; the result is the same.
 
 - With `--json`, every command prints one line, `{"ok", "command", "data", "error"}`.
   `longhouse call` prints the response envelope instead.
-- The exit code is 0 when `ok` is true. Otherwise it gives the kind of error: 2 the call is invalid,
-  3 not found, 4 the current state does not allow it, 5 not permitted, 6 the store is unavailable,
-  7 the server cannot be reached, 70 an internal error, 74 the output could not be written, for
-  example on a full disk.
-- Output is colored only on a terminal, and never with `NO_COLOR`.
+- The exit code is 0 if `ok` is true. Otherwise it names the kind of error: 2 the command line is
+  wrong, 3 something does not exist, 4 the current state does not allow it, 5 you are not allowed
+  to, 6 the store failed, 7 the server cannot be reached, 70 a defect in Longhouse, 74 the output
+  could not be written, for example because the disk is full. Commands that check or wait for
+  something exit with 1 if the answer is no.
+- Output is colored only on a terminal, and never if `NO_COLOR` is set.
 """
 
 
@@ -35,9 +36,9 @@ def _page() -> Iterator[str]:
     yield INTRODUCTION
     yield "## Global flags"
     yield ""
-    yield "They may come before or after the command. The same settings can come from the"
-    yield "environment and from files; a flag overrides the environment, and the environment"
-    yield "overrides the files. See [Settings](operations.md#settings)."
+    yield "They may come before or after the command. Most can also be set in the environment or in"
+    yield "a settings file; a flag overrides the environment, which overrides the files. See"
+    yield "[Settings](operations.md#settings)."
     yield ""
     yield "| flag | environment | meaning |"
     yield "| --- | --- | --- |"

@@ -181,7 +181,7 @@ def test_another_program_on_the_port_is_not_taken_for_a_server(scripted: Make) -
     page = b"HTTP/1.1 404 Not Found\r\ncontent-type: text/html\r\ncontent-length: 5\r\n\r\n<html"
     with closing(wire_to(scripted(says(page)).url, None)) as wire:
         reply = wire.request("GET", "/")
-    with pytest.raises(Unreachable, match="not as a Longhouse server"):
+    with pytest.raises(Unreachable, match="not a Longhouse server"):
         outcome_of(reply)
 
 

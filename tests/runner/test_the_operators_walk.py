@@ -131,8 +131,8 @@ def test_jobs_go_on_when_their_runner_and_their_server_are_killed(operator: Oper
     until(lambda: operator.statuses()[last] == "DONE", "it is told", operator.logs)
 
     said = operator("down")
-    assert f"runner {second.runner_id} (pid {second.pid}) goes on" in said
-    assert f"{second.runner_id} has left" in operator("runner", "stop")
+    assert f"runner {second.runner_id} (pid {second.pid}) keeps running" in said
+    assert f"{second.runner_id} stopped" in operator("runner", "stop")
     assert not runners_here(operator.dir)
     assert "no runner of this store" in operator("runner", "stop")
 

@@ -137,7 +137,7 @@ def test_no_process_is_signalled_and_no_token_is_sent_on_the_word_of_a_note(
     write_private(clone.dir / "server.lock", b"")
     assert clone.run("status").code == 0
     for words in (("down",), ("down", "--force")):
-        assert "no server runs" in clone.run(*words).out
+        assert "no server is running" in clone.run(*words).out
     assert victim.poll() is None
     assert listener.heard == []
 

@@ -1,6 +1,6 @@
 """The SDK, and the thin wire client under it that the command line shares.
 
-`longhouse.connect` and `longhouse.connect_async` are the door; their values are `Client` and
-`AsyncClient`. Nothing is imported here: a command line that only speaks to a running server must
-not pay for the typed half.
+`longhouse.connect` and `longhouse.connect_async` are the entry points; they return a `Client` or an
+`AsyncClient`. Nothing is imported here, so that a command line that only talks to a running server
+does not load the typed half.
 """

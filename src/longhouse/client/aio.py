@@ -1,4 +1,4 @@
-"""The client for event loops: the same calls, awaited; nothing here blocks the loop."""
+"""The client for event loops: the same calls, awaited, without blocking the loop."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ class AsyncDoor(Protocol):
 
 
 class AsyncClient:
-    """One store, through its server or opened here, for use in one event loop."""
+    """A client of one store, through its server or opened here, for one event loop."""
 
     def __init__(self, door: AsyncDoor) -> None:
         self._door = door
 
     async def __call__(self, request: Request[R], /, **options: Unpack[CallOptions]) -> R:
-        """Carry out the command that this request is the arguments of."""
+        """Run the command that this request belongs to, and return its result."""
         cmd, args = call_of(request, options)
         return result_of(request, (await self._door.call(cmd, args)).result())
 
     async def call(self, cmd: str, args: dict[str, Any] | None = None) -> dict[str, Any] | str:
-        """The whole envelope, a refusal's too; for `fmt=lines` the text alone."""
+        """The whole envelope, even of a refusal; with `fmt=lines`, the text."""
         outcome = await self._door.call(cmd, dict(args or {}))
         return outcome.text if outcome.envelope is None else outcome.envelope
 
@@ -67,7 +67,7 @@ class AsyncClient:
         follow: bool = False,
         workspace: str | None = None,
     ) -> AsyncGenerator[LogRow, None]:
-        """The log after a seq, oldest first; with `follow` it waits for what comes next."""
+        """The log after a seq, oldest first; with `follow` it waits for new rows."""
         rows = self._door.events(after, streams=tuple(streams), follow=follow, workspace=workspace)
         async with aclosing(rows):
             async for row in rows:
@@ -84,7 +84,7 @@ class AsyncClient:
 
 
 class AsyncEmbeddedDoor:
-    """The store, opened here."""
+    """The store, opened in this process."""
 
     def __init__(self, settings: Settings) -> None:
         from longhouse.house import House
@@ -120,7 +120,7 @@ class AsyncEmbeddedDoor:
 
 
 class AsyncRemoteDoor(Remote):
-    """Through a server; finds it again after it was restarted, even on another port."""
+    """A store through its server, which it finds again after a restart, even on another port."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class AsyncRemoteDoor(Remote):
                         if tail.done:
                             return
                 if not follow and tail.after == before:
-                    raise Unreachable("the server ended the stream of events before its end")
+                    raise Unreachable("the server closed the event stream early")
             except Unreachable as trouble:
                 await self._wait(retry.pause(trouble))
 
@@ -186,7 +186,7 @@ class AsyncRemoteDoor(Remote):
         self._idle.clear()
 
     async def _wait(self, pause_s: float) -> None:
-        """Wait before the next try, and look where the server is now."""
+        """Wait before the next try, then find out where the server is now."""
         await asyncio.sleep(pause_s)
         if wire := await asyncio.to_thread(self._find_again):
             self._origin, self._headers, self._key = wire.origin, wire.headers, wire.key
@@ -261,7 +261,7 @@ class AsyncRemoteDoor(Remote):
         )
 
     async def _take(self) -> Streams:
-        """A kept connection that is still good, or a new one."""
+        """A kept connection that is still usable, or a new one."""
         while self._idle:
             kept = self._idle.pop()
             if not kept[0].at_eof():
@@ -283,7 +283,7 @@ class AsyncRemoteDoor(Remote):
         return streams
 
     async def _greet(self, streams: Streams, greeting: Greeting) -> None:
-        """Let the other side prove what it is, before it is told anything."""
+        """Have the other side prove its identity before sending it anything else."""
         origin, parser = self._origin, ResponseParser()
         path = origin.prefix + greeting.path
         streams[1].write(request_bytes("GET", path, host=origin.name, headers={}))

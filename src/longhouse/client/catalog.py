@@ -1,7 +1,7 @@
-"""What a caller must know of the commands without importing any room: `catalog.json`.
+"""What a client needs to know about commands without importing any room: `catalog.json`.
 
-It is written by `python -m tools.commands` from the registry, and a test compares them. With it a
-client can tell a read from a write, and give every write an idempotency key of its own.
+`python -m tools.commands` writes it from the registry, and a test compares the two. Clients use it
+to tell reads from writes and to give every write its own idempotency key.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class Catalog:
         self._writes = frozenset(found["writes"])
 
     def reads(self, cmd: str, args: dict[str, Any]) -> bool:
-        """Whether a call is known to do no more than read."""
+        """Whether a call is known to only read."""
         writes_with = self._reads.get(cmd.strip().lower())
         return writes_with is not None and all(args.get(name) is None for name in writes_with)
 
     def writes(self, cmd: str, args: dict[str, Any]) -> bool:
-        """Whether a call is known to write; a newer server may have commands that are not known."""
+        """Whether a call is known to write; a newer server may have unknown commands."""
         name = cmd.strip().lower()
         return name in self._writes or (name in self._reads and not self.reads(name, args))
 
     def command(self, tool: str, arguments: dict[str, Any]) -> str:
-        """The command behind a tool call, as far as that can be told."""
+        """The command behind a tool call, if it can be determined."""
         ops = self._ops.get(tool)
         if ops is None:
             return tool
@@ -45,7 +45,7 @@ class Catalog:
         return ops.get(op) or str(arguments.get("cmd") or "").strip().lower()
 
     def keyed(self, cmd: str, args: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call, with an idempotency key if it writes; no read takes one."""
+        """The arguments of a call, with an idempotency key if it writes; reads accept none."""
         if args.get("idempotency_key") is not None or not self.writes(cmd, args):
             return args
         return {**args, "idempotency_key": new_key()}

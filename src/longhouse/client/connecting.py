@@ -1,4 +1,4 @@
-"""`longhouse.connect`: through the store's server when one runs, else by opening the store here."""
+"""`longhouse.connect`: uses the store's server if one is running, else opens the store here."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ def connect(
     embedded: bool | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Client:
-    """A client of the store of this folder, of `dir`, or of the server at `url`.
+    """A client of this folder's store, of the store in `dir`, or of the server at `url`.
 
-    Without `url` it goes through the store's server when one runs and opens the store itself when
-    none does; `embedded=True` always opens it here, `embedded=False` insists on a server. What is
-    not given comes from the environment and files of settings, as for the command line.
-    After a restart of the server, reads and calls with an idempotency key are repeated for up to
-    `patience_s` seconds.
+    Without `url` it uses the store's server if one is running, and otherwise opens the store
+    itself; `embedded=True` always opens it here, and `embedded=False` requires a server. Other
+    settings come from the environment and the settings files, as for the command line. If the
+    server restarts, calls that are safe to repeat are repeated for up to `patience_s` seconds.
     """
     settings = _settings(token=token, dir=dir, db=db, workspace=workspace, agent_id=agent_id)
     door: Door
@@ -88,20 +87,22 @@ def _settings(**given: Any) -> Settings:
 def _wire(url: str | None, settings: Settings, embedded: bool | None) -> Wire | None:
     if url is not None:
         if embedded:
-            raise InvalidInput("url: not with embedded=True", recovery="leave one of them out")
+            raise InvalidInput(
+                "url: cannot be combined with embedded=True", recovery="omit one of them"
+            )
         return locate.wire_to(url, settings.token)
     if embedded:
         return None
     found = locate.server_of(settings)
     if found is None and embedded is False:
         raise InvalidInput(
-            f"no server runs for {settings.dir}", recovery="start one with `longhouse up`"
+            f"no server is running for {settings.dir}", recovery="start one with `longhouse up`"
         )
     return found[1] if found else None
 
 
 def _named(url: str | None, workspace: str | None, settings: Settings) -> str | None:
-    """A server elsewhere has its own default workspace; this folder's name means nothing there."""
+    """The workspace to name: a remote server has its own default, unrelated to this folder."""
     return settings.workspace if url is None else workspace
 
 

@@ -1,7 +1,7 @@
-"""The way into a store through its server; `embedded.py` has the other one.
+"""The door to a store through its server; `embedded.py` has the other one.
 
-Both take a command with its arguments and give a CallOutcome; callers need not know which it is.
-Through a server every write carries an idempotency key, so a lost answer is asked for again.
+Both take a command and its arguments and return a CallOutcome, so callers can use either. Through a
+server every write carries an idempotency key, so a call whose answer was lost can be repeated.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["Door", "RemoteDoor"]
 PATIENCE_S = 10.0
 QUIET_S = 60.0
 _GATEWAY = (502, 503, 504)
-"""What a proxy answers while the server behind it restarts."""
+"""The statuses a proxy returns while the server behind it restarts."""
 
 
 class Door(Protocol):
-    """A way in."""
+    """A connection to a store."""
 
     def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome: ...
 
@@ -41,7 +41,7 @@ class Door(Protocol):
 
 
 class Post(NamedTuple):
-    """A call on its way to the server."""
+    """A call to send to the server."""
 
     path: str
     headers: dict[str, str]
@@ -49,11 +49,11 @@ class Post(NamedTuple):
 
 
 Steps = Generator[Post | float, Reply | Unreachable | None, CallOutcome]
-"""The tries of a call: what to send, or how long to wait; told what came of it."""
+"""The tries of a call: yields what to send or how long to wait, and is sent the reply."""
 
 
 class Remote:
-    """What both kinds of remote door share: a call on the wire, and when it is tried again."""
+    """Shared by both remote doors: how a call is sent, and when it is tried again."""
 
     def __init__(self, workspace: str | None, agent_id: str | None, patience_s: float) -> None:
         self.workspace = workspace
@@ -65,7 +65,7 @@ class Remote:
         return {"Longhouse-Workspace": check_workspace(name)} if name else {}
 
     def steps(self, cmd: str, args: dict[str, Any]) -> Steps:
-        """A call from its first try to its outcome, without any input or output of its own."""
+        """A call from its first try to its outcome; it does no I/O itself."""
         if self.agent_id and "agent_id" not in args:
             args = {**args, "agent_id": self.agent_id}
         args = catalog().keyed(cmd, args)
@@ -99,16 +99,18 @@ class Remote:
         try:
             body = json.dumps(args, ensure_ascii=False, separators=(",", ":")).encode()
         except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInput(f"args: not JSON ({error})", recovery="pass JSON values") from None
+            raise InvalidInput(
+                f"args: not valid JSON ({error})", recovery="pass JSON values"
+            ) from None
         headers = {"Content-Type": "application/json", **self.headers()}
         return Post(f"/call/{quote(cmd, safe='')}", headers, body)
 
 
 class Tail:
-    """How far a follower of `/events` has come, and whether it has seen what it came for.
+    """The position of a reader of `/events`, and whether it has read everything it wants.
 
-    The server's first event tells where the log ends. Who does not follow reads up to there; since
-    a filtered stream may never show that row, the filter is then applied here.
+    The server's first event says where the log ends. A reader that does not follow stops there; a
+    filtered stream might never send that row, so its filter is applied here.
     """
 
     def __init__(self, after: int, streams: tuple[str, ...], *, follow: bool) -> None:
@@ -124,7 +126,7 @@ class Tail:
         return "/events?" + urlencode(query)
 
     def take(self, event: ServerSentEvent) -> dict[str, Any] | None:
-        """The log row that an event carries, if it is one that was asked for."""
+        """The log row that an event carries, if it matches the filter."""
         try:
             data: dict[str, Any] = json.loads(event.data)
             if not isinstance(data, dict):
@@ -132,7 +134,7 @@ class Tail:
             if event.id:
                 self.after = max(self.after, int(event.id))
             if self._head is None:
-                self._head = int(data["head"])  # what every stream says first
+                self._head = int(data["head"])  # in the first event of every stream
             wanted = "seq" in data and (not self._streams or data["stream"] in self._streams)
         except (ValueError, TypeError, LookupError, RecursionError):
             raise not_ours() from None
@@ -142,7 +144,7 @@ class Tail:
 
 
 class RemoteDoor(Remote):
-    """Through a server; finds it again after it was restarted, even on another port."""
+    """A store through its server, which it finds again after a restart, even on another port."""
 
     def __init__(
         self,
@@ -197,7 +199,7 @@ class RemoteDoor(Remote):
                         if tail.done:
                             return
                 if not follow and tail.after == before:
-                    raise Unreachable("the server ended the stream of events before its end")
+                    raise Unreachable("the server closed the event stream early")
             except Unreachable as trouble:
                 time.sleep(retry.pause(trouble))
                 self.move()
@@ -206,7 +208,7 @@ class RemoteDoor(Remote):
         self.wire.close()
 
     def move(self) -> None:
-        """Go where the server is now."""
+        """Switch to where the server is now."""
         if found := self._find_again():
             self.wire.close()
             self.wire = found

@@ -1,4 +1,4 @@
-"""The way into a store without a server: it is opened in this process."""
+"""The door to a store without a server: it is opened in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["EmbeddedDoor"]
 
 
 class EmbeddedDoor:
-    """The store, opened here; `sparse` when the process makes a call or two and ends."""
+    """The store, opened here; `sparse` is for processes that make a call or two and exit."""
 
     def __init__(self, settings: Settings, *, sparse: bool = False) -> None:
         commands = None

@@ -1,4 +1,4 @@
-"""The log of an open store, page by page: what `/events` is to a server, without one."""
+"""The log of an open store, page by page: the equivalent of `/events` without a server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from longhouse.store.tx import Call
 __all__ = ["LOOK_S", "page_after", "pages", "permitted"]
 
 LOOK_S = 1.0
-"""How long a follower sleeps at most; a commit in this process wakes it at once."""
+"""The longest a follower sleeps; a commit in this process wakes it at once."""
 
 
 def pages(
     house: House, after: int, *, workspace: str | None, follow: bool
 ) -> Iterator[list[dict[str, Any]]]:
-    """Pages of events after a seq, oldest first; with `follow` it never ends."""
+    """Pages of events after a seq, oldest first; with `follow`, endless."""
     name = permitted(house, workspace)
     while True:
         page = page_after(house, after, name)

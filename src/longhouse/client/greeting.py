@@ -1,8 +1,8 @@
-"""How a server of this machine proves that it wrote `server.json`, before it is told anything.
+"""How a local server proves that it wrote `server.json` before a client sends it anything.
 
-Each new connection begins with a number that was never used before. The answer is that number under
-a key which stands in the note, where only the store's owner can read it. So whoever takes the port
-of a server that has ended learns nothing, not even by repeating what that server once said.
+Each new connection starts with a fresh nonce. The answer is its HMAC under a key in `server.json`,
+which only the store's owner can read. So a program that takes over the port of a stopped server
+learns nothing, even if it replays that server's earlier answers.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ GREET_S = 3.0
 
 
 class NotTheServer(ConnectionError):
-    """Another program listens where the server was."""
+    """Another program is listening where the server was."""
 
     def __init__(self) -> None:
-        super().__init__("another program listens there")
+        super().__init__("another program is listening there")
 
 
 class Greeting(NamedTuple):
-    """One question that only the server can answer."""
+    """One challenge that only the server can answer."""
 
     key: str
     nonce: str
@@ -38,7 +38,7 @@ class Greeting(NamedTuple):
         return f"/healthz?nonce={self.nonce}"
 
     def check(self, body: bytes | bytearray) -> None:
-        """Go on, or NotTheServer."""
+        """Return if the answer proves the key; otherwise raise NotTheServer."""
         import hmac
 
         try:
@@ -51,7 +51,7 @@ class Greeting(NamedTuple):
 
 
 def proof_of(key: str, nonce: str) -> str:
-    """What a server with that key answers."""
+    """The answer of a server with that key."""
     import hmac
 
     return hmac.digest(key.encode(), nonce.encode(), "sha256").hex()

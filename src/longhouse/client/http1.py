@@ -1,8 +1,8 @@
-"""HTTP/1.1 as bytes: requests out, responses and server-sent events in.
+"""HTTP/1.1 without I/O: formats requests, and parses responses and server-sent events.
 
-Nothing here touches a socket, so blocking and asynchronous clients share every rule. It understands
-what a Longhouse server sends: one response at a time, by length, in chunks or until close. A reply
-that breaks the rules raises BadReply, whatever its bytes.
+Nothing here touches a socket, so blocking and asynchronous clients share it. It handles what a
+Longhouse server sends: one response at a time, by length, chunked or until close. Any malformed
+reply raises BadReply.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ MAX_EVENT = 16 * 1024 * 1024
 
 
 class BadReply(ValueError):
-    """What came back is not HTTP."""
+    """The reply is not valid HTTP."""
 
 
 def request_bytes(
     method: str, path: str, *, host: str, headers: Mapping[str, str], body: bytes | None = None
 ) -> bytes:
-    """One whole request; a header value can not smuggle in a second line."""
+    """One whole request; a header value cannot inject another line."""
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     if body is not None:
         lines.append(f"Content-Length: {len(body)}")
     for line in lines:
         if not line.isprintable():
-            raise ValueError(f"not allowed in an HTTP header: {line!r}")
+            raise ValueError(f"invalid characters in an HTTP header: {line!r}")
     return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
 
 
 class ResponseParser:
-    """Feed it what arrives; `body` and `done` tell how far the response has come."""
+    """Parses one response incrementally; `body` and `done` show its progress."""
 
     __slots__ = (
         "_buffer",
@@ -69,20 +69,20 @@ class ResponseParser:
             pass
 
     def end(self) -> None:
-        """The other side closed; only a body without a length may end like this."""
+        """Handle end of input, which only a body without a length may end with."""
         if self._state != "until-close":
-            raise BadReply("the connection ended in the middle of an answer")
+            raise BadReply("the connection was closed in the middle of an answer")
         self.keep_alive = False
         self.done = True
 
     def take(self) -> bytes:
-        """The body so far, once: for answers that never end."""
+        """Remove and return the body so far, for endless responses."""
         data = bytes(self.body)
         self.body.clear()
         return data
 
     def _step(self) -> bool:
-        """One step forward; False when more bytes are needed."""
+        """Parse the next part; False if more bytes are needed."""
         if self._state == "head":
             return self._head()
         if self._state == "until-close":
@@ -116,13 +116,13 @@ class ResponseParser:
 
     def _check_size(self) -> None:
         if len(self.body) > MAX_BODY:
-            raise BadReply(f"an answer of more than {MAX_BODY} bytes")
+            raise BadReply(f"the answer is longer than {MAX_BODY} bytes")
 
     def _line(self) -> bytes | None:
         end = self._buffer.find(b"\r\n")
         if end < 0:
             if len(self._buffer) > MAX_HEAD:
-                raise BadReply("a line without an end")
+                raise BadReply("a line is too long")
             return None
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 2]
@@ -132,7 +132,7 @@ class ResponseParser:
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
             if len(self._buffer) > MAX_HEAD:
-                raise BadReply("headers without an end")
+                raise BadReply("the headers are too long")
             return False
         first, *rest = bytes(self._buffer[:end]).decode("latin-1").split("\r\n")
         del self._buffer[: end + 4]
@@ -160,11 +160,11 @@ class ResponseParser:
 
 def _number(text: str, base: int) -> int:
     if not text.isalnum() or not text.isascii() or len(text) > 16:
-        raise BadReply("a length that is no number")
+        raise BadReply("a length is not a number")
     try:
         return int(text, base)
     except ValueError:
-        raise BadReply("a length that is no number") from None
+        raise BadReply("a length is not a number") from None
 
 
 class ServerSentEvent(NamedTuple):
@@ -176,7 +176,7 @@ class ServerSentEvent(NamedTuple):
 
 
 class EventParser:
-    """Feed it the body of an event stream; it gives whole events and drops comments."""
+    """Parses the body of an event stream incrementally into events, dropping comments."""
 
     __slots__ = ("_data", "_event", "_id", "_rest", "_size", "_waiting")
 
@@ -185,16 +185,16 @@ class EventParser:
         self._event = ""
         self._data: list[str] = []
         self._size = 0
-        """How long the lines of the event are that is not whole yet."""
+        """The bytes in the lines of the incomplete event."""
         self._rest: list[bytes] = []
         self._waiting = 0
-        """How much there is of a line that has no end yet."""
+        """The bytes in the incomplete line."""
 
     def feed(self, data: bytes) -> Iterable[ServerSentEvent]:
         self._rest.append(data)
         self._waiting += len(data)
         if self._size + self._waiting > MAX_EVENT:
-            raise BadReply("an event without an end")
+            raise BadReply("an event is too long")
         if b"\n" not in data:
             return []
         *lines, rest = b"".join(self._rest).split(b"\n")

@@ -1,7 +1,7 @@
-"""JSON-RPC messages of MCP as bytes: what may come in, and the errors that answer the rest.
+"""JSON-RPC messages of MCP: parses valid lines, and builds the errors that answer the others.
 
-A line is read strictly, since what one JSON parser lets pass another may choke on: no lone
-surrogates, no NaN, no bytes that are not UTF-8, no nesting without end.
+Lines are parsed strictly, because what one JSON parser accepts another may reject: no lone
+surrogates, no NaN, no invalid UTF-8, no excessive nesting.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ META = "io.modelcontextprotocol/"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _ID_CHARS = 1024
-_FIX = "send the call again without it; nothing was carried out"
+_FIX = "send the call again without it; nothing was done"
 
 
 class RpcMessage(NamedTuple):
-    """A request, or a notification, which has no id and wants no answer."""
+    """A request, or a notification, which has no id and gets no answer."""
 
     id: str | int | None
     method: str
@@ -53,7 +53,7 @@ class RpcMessage(NamedTuple):
 
 
 class BadMessage(Exception):
-    """A line that is no message; `answer` is what to tell its sender."""
+    """A line that is not a valid message; `answer` is the error to send back."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(answer)
@@ -61,18 +61,18 @@ class BadMessage(Exception):
 
 
 def read_message(line: bytes) -> RpcMessage | None:
-    """The message of one line; None for an answer, which nobody here has asked for."""
+    """The message in a line; None for an answer, since we never send requests."""
     try:
         found = json.loads(line.decode(), parse_constant=_not_a_number)
     except RecursionError:
-        raise BadMessage(error(None, PARSE_ERROR, "the JSON nests too deep")) from None
+        raise BadMessage(error(None, PARSE_ERROR, "the JSON is nested too deeply")) from None
     except ValueError as trouble:
-        raise BadMessage(error(None, PARSE_ERROR, f"not JSON: {trouble}"[:200])) from None
+        raise BadMessage(error(None, PARSE_ERROR, f"not valid JSON: {trouble}"[:200])) from None
     if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
-        raise _invalid("expected one JSON-RPC 2.0 message a line")
+        raise _invalid("expected one JSON-RPC 2.0 message per line")
     id_, method, params = found.get("id"), found.get("method"), found.get("params", {})
     if "id" in found and not _is_id(id_):
-        raise _invalid("expected an id that is a text or a number")
+        raise _invalid("expected an id that is a string or an integer")
     if method is None and "id" in found and ("result" in found or "error" in found):
         return None
     if not isinstance(method, str):
@@ -84,9 +84,9 @@ def read_message(line: bytes) -> RpcMessage | None:
 
 
 def _check_text(line: bytes, message: RpcMessage) -> None:
-    """Refuse what parses here and nowhere else, by the id that it came with."""
+    """Refuse a message that other parsers would reject, in an answer to its id."""
     if is_too_deep(line):
-        what = "expected fewer levels of nesting"
+        what = "the JSON is nested too deeply"
     elif _SURROGATE.search(line) and not _is_unicode(message):
         what = "expected valid Unicode, without lone surrogates"
     else:
@@ -97,7 +97,7 @@ def _check_text(line: bytes, message: RpcMessage) -> None:
 
 
 def _not_a_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _is_id(value: Any) -> bool:
@@ -119,7 +119,7 @@ def _invalid(text: str, id_: Any = None) -> BadMessage:
 
 
 def encode(message: Any) -> bytes:
-    """One line of JSON; what is no Unicode is shown as a question mark."""
+    """One line of JSON; invalid Unicode becomes question marks."""
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 
@@ -133,7 +133,7 @@ def error(id_: Any, code: int, message: str, data: Any = None) -> dict[str, Any]
 def refusal(
     id_: Any, method: str, params: dict[str, Any], trouble: LonghouseError
 ) -> dict[str, Any]:
-    """Trouble in the shape in which the server refuses: for a tool call, a result to read."""
+    """An error in the form the server uses: for a tool call, a result that the model reads."""
     if method != "tools/call":
         code = INVALID_PARAMS if isinstance(trouble, InvalidInput) else INTERNAL_ERROR
         data = {"code": trouble.code, "recovery": trouble.recovery}
@@ -146,7 +146,7 @@ def refusal(
 
 
 def routing(method: str, params: dict[str, Any], version: str) -> dict[str, str]:
-    """The headers that repeat what the body says, for whoever routes by headers."""
+    """The headers that repeat parts of the body, for routing."""
     headers = {"Mcp-Protocol-Version": version, "Mcp-Method": _header(method)}
     name = params.get(_NAMES.get(method, ""))
     if isinstance(name, str):
@@ -166,7 +166,7 @@ def _header(value: str) -> str:
 def reply_message(reply: Reply) -> dict[str, Any]:
     """The JSON-RPC answer in a reply: its body, or the last event of its stream.
 
-    A refusal at the door, before there was any MCP, is raised as the error it is.
+    A refusal from before the MCP layer is raised as its own error.
     """
     body = reply.body
     if reply.headers.get("content-type", "").startswith("text/event-stream"):

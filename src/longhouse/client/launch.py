@@ -1,7 +1,7 @@
-"""Starts the server of a store in the background and waits until it answers; stops it again.
+"""Starts a store's server in the background and waits until it answers; stops it.
 
-Whoever starts a server may find that another was quicker: the store's lock lets one live, and all
-callers are given that one.
+If several processes start a server at the same time, the store's lock lets one of them live, and
+all callers get that one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 LOG_NAME = "server.log"
 REST_NAME = "server.rests"
-"""Left by `longhouse down`: the server was stopped on purpose. The next one takes it away."""
+"""Left by `longhouse down`: the server was stopped on purpose. The next start removes it."""
 LAST_WORDS = "server.out"
 WAIT_S = 30.0
 STOP_S = 15.0
@@ -49,7 +49,7 @@ YIELD_S = 2.0
 
 
 class ServerFailed(LonghouseError):
-    """The server did not come up."""
+    """The server did not start."""
 
     code = "SERVER_FAILED"
     status = 503
@@ -57,7 +57,7 @@ class ServerFailed(LonghouseError):
 
 
 class RunningServer(NamedTuple):
-    """A server that answers; `fresh` when this call started it."""
+    """A server that answers; `fresh` if this call started it."""
 
     running: Running
     fresh: bool
@@ -70,7 +70,7 @@ def start(
     environment: Mapping[str, str] | None = None,
     wait_s: float = WAIT_S,
 ) -> RunningServer:
-    """The store's server: the one that runs, or a new one, detached from this process."""
+    """The store's server: the running one, or a new one detached from this process."""
     if served := server_of(settings):
         served[1].close()
         return RunningServer(served[0], fresh=False)
@@ -88,11 +88,11 @@ def start(
         error = _why(settings.dir)
         if error.code != "SERVER_RUNNING" or time.monotonic() > ends:
             raise error
-        # One on its way in or out holds the store: soon it answers, or lets go.
+        # A server that is starting or stopping holds the store: wait until it is done.
         if found := _wait_healthy(settings.dir, None, time.monotonic() + YIELD_S):
             break
     if found.pid != pid and is_alive(pid):
-        # Another was quicker. Ours would notice only later, and might outlive a `down` in between.
+        # Another one won. Ours would notice only later, and might outlive a `down` in between.
         os.kill(pid, signal.SIGTERM)
         is_alive(pid)
     return RunningServer(found, fresh=found.pid == pid)
@@ -108,18 +108,18 @@ def alive(folder: Path) -> Running | None:
 
 
 def rest(folder: Path) -> None:
-    """From now on the store has no server because someone wants it so."""
+    """Record that the store's server was stopped on purpose."""
     if folder.is_dir():
         write_private(folder / REST_NAME, b"")
 
 
 def is_wanted(folder: Path) -> bool:
-    """Whether a server that is missing is missed: nobody has stopped it on purpose."""
+    """Whether a missing server should be started: it was not stopped on purpose."""
     return not (folder / REST_NAME).exists()
 
 
 def _spawn(argv: list[str], environment: dict[str, str], folder: Path) -> int:
-    """A process of its own session that reads nothing and leaves its last words in the folder."""
+    """Start a process in its own session, with no input and its output in the store's folder."""
     try:
         out = open_private(folder / LAST_WORDS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     except OSError as refused:
@@ -141,9 +141,9 @@ def _spawn(argv: list[str], environment: dict[str, str], folder: Path) -> int:
 
 
 def _wait_healthy(folder: Path, pid: int | None, ends: float) -> Running | None:
-    """Wait until a server of this store answers; None when our child left or it took too long."""
+    """Wait until this store's server answers; None if our child exited or time ran out."""
     while True:
-        # Looked at first: a child that has left may have found that another server was quicker.
+        # Check the child first: it may have exited because another server won.
         ended = pid is not None and not is_alive(pid)
         if found := alive(folder):
             return found
@@ -153,9 +153,9 @@ def _wait_healthy(folder: Path, pid: int | None, ends: float) -> Running | None:
 
 
 def stop(running: Running, *, force: bool = False, wait_s: float = STOP_S) -> bool:
-    """Ask the server to leave, and wait for it; with `force` end it. True when it is gone.
+    """Ask the server to stop, or kill it with `force`, and wait. True once it is gone.
 
-    A process that is not proved to be the server is left alone, for then the server is gone.
+    If the process is not proved to be the server, it is left alone: the server is gone.
     """
     if not serves(running):
         return True
@@ -172,13 +172,13 @@ _BY_EXIT = {kind.exit_code: kind for kind in (InvalidInput, Conflict, Forbidden,
 
 
 def _why(folder: Path) -> LonghouseError:
-    """The error that the server ended with, or a pointer to its log."""
+    """The error that the server exited with, or a pointer to its log."""
     text = read_private(folder / LAST_WORDS).decode("utf-8", "replace").strip()
     last = text.splitlines()[-1] if text else ""
     with suppress(ValueError, KeyError, TypeError, AttributeError):
         body = json.loads(last)["error"]
         return error_of(body, near=_BY_EXIT.get(body["exit_code"], ServerFailed))
     return ServerFailed(
-        f"the server did not come up: {last or 'it said nothing'}",
-        recovery=f"read {folder / LOG_NAME}, then repeat",
+        f"the server did not start: {last or 'no error message'}",
+        recovery=f"read {folder / LOG_NAME}, then try again",
     )

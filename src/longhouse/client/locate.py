@@ -1,9 +1,9 @@
-"""Finds the server of a store: `<dir>/server.json` says where, `/healthz` proves that it is it.
+"""Finds a store's server: `<dir>/server.json` says where it is, `/healthz` proves its identity.
 
-The file outlives a crashed server, and its port and pid may belong to another program by then; it
-may also be forged. So only loopback is believed; on each connection nothing is sent, least of all
-the token, before the other side has proved to know the file's key (`greeting.py`); and no process
-is signalled that is not proved to be the server.
+The file outlives a crashed server, and its port and pid may then belong to another program; it may
+also be forged. So only loopback addresses are accepted; on each connection nothing is sent, least
+of all the token, until the other side has proved that it knows the file's key (`greeting.py`); and
+no process is signaled unless it is proved to be the server.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = [
 
 NOTE_NAME = "server.json"
 LOCK_NAME = "server.lock"
-"""What the server of a store holds as long as it lives."""
+"""The lock that a store's server holds as long as it lives."""
 _LOOPBACK = re.compile(r"http://(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost):\d{1,5}\Z", re.ASCII)
 
 
 class Running(NamedTuple):
-    """A server as its own record, `server.json` in the store's folder, describes it."""
+    """A server as described by its record, `server.json` in the store's folder."""
 
     folder: Path
     pid: int
@@ -58,14 +58,14 @@ class Running(NamedTuple):
     key: str = ""
 
     def note(self) -> bytes:
-        """What the server writes into its folder; `recorded` reads it."""
+        """The content of `server.json`, which `recorded` reads."""
         said = self._asdict()
         del said["folder"]
         return json.dumps(said).encode()
 
 
 def recorded(folder: Path) -> Running | None:
-    """What `server.json` says, whether or not that server still lives; None if it is forged."""
+    """The content of `server.json`, whether or not the server is alive; None if it is invalid."""
     try:
         found = dict(json.loads(read_private(folder / NOTE_NAME)))
         running = Running(
@@ -81,18 +81,18 @@ def recorded(folder: Path) -> Running | None:
         )
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None
-    # 0, 1 and negative numbers stand for groups of processes, or for the system's first one.
+    # 0 and negative numbers mean process groups, and 1 is init: never signal those.
     return running if 1 < running.pid < 1 << 31 and _LOOPBACK.match(running.url) else None
 
 
 def serves(running: Running) -> bool:
-    """Whether that process is the store's server: the very one recorded, and the lock is held."""
+    """Whether that process is the store's server: the one recorded, and the lock is held."""
     same = is_alive(running.pid) and process_start(running.pid) == running.process_start
     return same and _lock_is_held(running.folder)
 
 
 def _lock_is_held(folder: Path) -> bool:
-    """Whether a server holds the store's lock, which ends with it however it dies."""
+    """Whether a server holds the store's lock, which is released however it dies."""
     try:
         lock = open_private(folder / LOCK_NAME, os.O_RDWR)
     except OSError:
@@ -125,8 +125,8 @@ def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | No
 def server_of(settings: Settings) -> tuple[Running, Wire] | None:
     """The live server of the store that the settings name, or None.
 
-    A folder's server may serve another database than the one that was asked for: what is meant
-    for one must not end in the other.
+    Raises Conflict if the folder's server serves a different database, so that writes meant for one
+    never reach the other.
     """
     found = find(settings.dir, token=settings.token)
     if found is not None and settings.names_a_store and found[0].store not in ("", settings.store):
@@ -139,7 +139,7 @@ def server_of(settings: Settings) -> tuple[Running, Wire] | None:
 
 
 def wire_to(url: str, token: str | None) -> Wire:
-    """A wire to a server anywhere."""
+    """A wire to the server at any URL."""
     from longhouse.client.wire import Wire, origin_of
 
     return Wire(origin_of(url), headers=bearer(token))
@@ -148,12 +148,12 @@ def wire_to(url: str, token: str | None) -> Wire:
 def bearer(token: str | None) -> dict[str, str]:
     """The header that carries a token."""
     if token and not (token.isascii() and token.isprintable()):
-        raise InvalidInput("token: has characters that no token has", recovery="set it again")
+        raise InvalidInput("token: contains invalid characters", recovery="set it again")
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def token_of(folder: Path) -> str | None:
-    """The owner's token of this store, which the server keeps readable for its owner only."""
+    """The owner's token of this store, from a file that only the owner can read."""
     try:
         return read_private(folder / "token").decode("utf-8", "replace").strip() or None
     except OSError:
@@ -161,7 +161,7 @@ def token_of(folder: Path) -> str | None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended but was not yet collected does not."""
+    """Whether a process is running; a zombie is not."""
     with suppress(ChildProcessError):
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
             return False
@@ -175,9 +175,9 @@ def is_alive(pid: int) -> bool:
 
 
 def process_start(pid: int) -> int:
-    """When a process began, in the system's own ticks: with its pid, a name that is never reused.
+    """When a process started, in clock ticks: together with its pid, this is never reused.
 
-    0 where the system does not tell; then the lock and the answer have to do.
+    0 if the system does not tell; then only the lock and the greeting identify the server.
     """
     try:
         return int(_stat(pid)[19])
@@ -186,6 +186,6 @@ def process_start(pid: int) -> int:
 
 
 def _stat(pid: int) -> list[str]:
-    """What the kernel says of a process, from its state on."""
+    """The fields of `/proc/<pid>/stat`, starting with the state."""
     text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     return text.rpartition(")")[2].split()

@@ -1,6 +1,6 @@
-"""What a call came to, the same from a server and from an open store: an envelope or lines.
+"""The outcome of a call, the same from a server and from an open store: an envelope or lines.
 
-An error that travelled as JSON becomes an exception of its own class again.
+An error that was sent as JSON becomes an exception of its own class again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class CallOutcome(NamedTuple):
-    """One answer: the text as it came, the envelope unless it is lines, the error if any."""
+    """One answer: its text, the envelope unless it is lines, and the error if any."""
 
     text: str
     envelope: dict[str, Any] | None
@@ -51,7 +51,7 @@ class CallOutcome(NamedTuple):
 
 
 def outcome_of(reply: Reply) -> CallOutcome:
-    """A server's answer; what is no answer of Longhouse is an error of its own."""
+    """The outcome in a server's reply; anything but a Longhouse answer raises Unreachable."""
     text = reply.body.decode("utf-8", "replace")
     if reply.is_json:
         return outcome_of_text(text, near=_near(reply.status))
@@ -59,7 +59,7 @@ def outcome_of(reply: Reply) -> CallOutcome:
 
 
 def outcome_of_text(text: str, *, near: type[LonghouseError] = LonghouseError) -> CallOutcome:
-    """The text of an envelope."""
+    """The outcome in the text of an envelope."""
     try:
         envelope = json.loads(text)
         error = envelope.get("error")
@@ -74,7 +74,7 @@ def outcome_of_text(text: str, *, near: type[LonghouseError] = LonghouseError) -
 def lines_outcome(
     text: str, *, ok: bool, near: type[LonghouseError] = LonghouseError
 ) -> CallOutcome:
-    """Lines stand for the whole answer; `ERROR: CODE message | fix: …` opens a refusal."""
+    """The outcome in lines; a refusal starts with `ERROR: CODE message | fix: …`."""
     if ok:
         return CallOutcome(text, None, None)
     first = text.partition("\n")[0].removeprefix("ERROR: ")
@@ -87,7 +87,7 @@ def lines_outcome(
 
 
 def answer_outcome(answer: Answer) -> CallOutcome:
-    """An answer that was made in this process."""
+    """The outcome of an answer made in this process."""
     text = answer.body().decode()
     if answer.text is not None:
         return lines_outcome(text, ok=answer.success)
@@ -97,7 +97,7 @@ def answer_outcome(answer: Answer) -> CallOutcome:
 
 
 def not_ours() -> Unreachable:
-    return Unreachable("that address answers, but not as a Longhouse server does")
+    return Unreachable("a program answers at that address, but it is not a Longhouse server")
 
 
 def error_of(
@@ -105,7 +105,7 @@ def error_of(
 ) -> LonghouseError:
     """The exception that an error body was made from, by its code.
 
-    A code that is not known here, since its room was never imported, makes a `near` of that code.
+    A code that is unknown here, because its room was never imported, becomes a `near` with it.
     """
     code = str(body.get("code") or InternalError.code)
     kind = _by_code(code) or near
@@ -123,7 +123,7 @@ def _text(value: Any) -> str | None:
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
-    """What a server says may be of any shape."""
+    """The objects in a value of any type, since a server may send anything."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
@@ -139,12 +139,12 @@ _BY_STATUS: dict[int, type[LonghouseError]] = {
 
 
 def _near(status: int) -> type[LonghouseError]:
-    """The branch of the error tree that answers with this status."""
+    """The class in the error tree that has this status."""
     return _BY_STATUS.get(status, InvalidInput if status < 500 else InternalError)
 
 
 def _by_code(code: str) -> type[LonghouseError] | None:
-    """The class nearest the root that carries this code, also one that a room added."""
+    """The class nearest the root that has this code, including classes added by rooms."""
     level: list[type[LonghouseError]] = [LonghouseError]
     while level:
         if found := next((kind for kind in level if kind.__dict__.get("code") == code), None):

@@ -1,7 +1,7 @@
-"""When a call is made again, and what is said when it is given up: one policy for every client.
+"""The retry policy of every client: when a call is repeated, and the error if it gives up.
 
-A call is repeated when that can do no harm: it never arrived, it only reads, it carries an
-idempotency key, or the server refused it at the door because of how busy it was.
+A call is repeated if that is safe: it never arrived, it only reads, it carries an idempotency key,
+or the server was too busy to accept it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST_S = 0.5
 
 
 class Retry:
-    """The tries of one call, with pauses that double up to a bound."""
+    """The tries of one call, with pauses that double up to a limit."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Retry:
         patience_s: float | None = None,
         longest_s: float = LONGEST_S,
     ) -> None:
-        """Without `patience_s` there is always another try."""
+        """Without `patience_s` it never gives up."""
         self._what = what
         self._writes = writes
         self._key = key
@@ -38,7 +38,7 @@ class Retry:
         self._lost = False
 
     def pause(self, trouble: LonghouseError, *, after_s: float = 0.0) -> float:
-        """Seconds until the next try; raises what the caller should see when there is none."""
+        """Seconds until the next try; raises the caller's error if there is none."""
         if isinstance(trouble, Unreachable):
             self._lost = self._lost or trouble.sent
             harmless = not trouble.sent or not self._writes or self._key is not None
@@ -54,12 +54,12 @@ class Retry:
         return wait_s
 
     def given_up(self, trouble: LonghouseError) -> LonghouseError:
-        """The last trouble, or that nobody knows whether a write was carried out."""
+        """The last error, or OUTCOME_UNKNOWN for a write that may have been done."""
         if self._writes and self._lost and isinstance(trouble, Unreachable):
             return outcome_unknown(self._what, self._key)
         return trouble
 
 
 def outcome_unknown(what: str, key: str | None) -> OutcomeUnknown:
-    message = f"no answer came: whether {what or 'the call'} was carried out is not known"
+    message = f"no answer arrived: it is unknown whether {what or 'the call'} was done"
     return OutcomeUnknown(message, key=key)

@@ -1,4 +1,4 @@
-"""The client for ordinary code: call it with a request, get the result or the error raised."""
+"""The blocking client: call it with a request; it returns the result or raises the error."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ R = TypeVar("R", bound=Result)
 
 
 class Client:
-    """One store, through its server or opened here; safe to share between threads."""
+    """A client of one store, through its server or opened here; safe to share between threads."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
 
     def __call__(self, request: Request[R], /, **options: Unpack[CallOptions]) -> R:
-        """Carry out the command that this request is the arguments of."""
+        """Run the command that this request belongs to, and return its result."""
         cmd, args = call_of(request, options)
         return result_of(request, self._door.call(cmd, args).result())
 
     def call(self, cmd: str, args: dict[str, Any] | None = None) -> dict[str, Any] | str:
-        """The whole envelope, a refusal's too; for `fmt=lines` the text alone."""
+        """The whole envelope, even of a refusal; with `fmt=lines`, the text."""
         outcome = self._door.call(cmd, dict(args or {}))
         return outcome.text if outcome.envelope is None else outcome.envelope
 
@@ -39,7 +39,7 @@ class Client:
         follow: bool = False,
         workspace: str | None = None,
     ) -> Iterator[LogRow]:
-        """The log after a seq, oldest first; with `follow` it waits for what comes next."""
+        """The log after a seq, oldest first; with `follow` it waits for new rows."""
         rows = self._door.events(after, streams=tuple(streams), follow=follow, workspace=workspace)
         return map(row_of, rows)
 

@@ -1,8 +1,8 @@
-"""The one codec between answers of Longhouse and results of MCP tools.
+"""Converts between Longhouse answers and MCP tool results.
 
-An answer is one text: the compact JSON envelope, or the lines alone. A refusal is a result with
-`isError`, so that a model reads its recovery. Every side that writes or reads one does it here:
-the server over HTTP and on a stream, the bridge, and the runner.
+An answer is a single text: the compact JSON envelope, or lines. A refusal is a result with
+`isError`, so that the model reads its recovery. Everything that writes or reads tool results does
+it here: the server over HTTP and stdio, the bridge, and the runner.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["tool_named", "tool_outcome", "tool_refusal", "tool_result"]
 
 
 def tool_result(text: str, *, failed: bool) -> dict[str, Any]:
-    """An answer as a tool gives it."""
+    """An answer as a tool result."""
     return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
 def tool_outcome(message: dict[str, Any]) -> CallOutcome:
-    """What a tool's answer came to, from the JSON-RPC message that carried it."""
+    """The outcome of a tool call, from the JSON-RPC message that carries it."""
     if "error" in message:
         told = message["error"]
         text = told.get("message") if isinstance(told, dict) else told
@@ -41,7 +41,7 @@ def tool_outcome(message: dict[str, Any]) -> CallOutcome:
 
 
 def tool_refusal(params: dict[str, Any], trouble: LonghouseError) -> dict[str, Any]:
-    """Trouble on the way to a tool, as a result of that tool."""
+    """An error on the way to a tool, as a result of that tool."""
     arguments = params.get("arguments")
     if asks_for_lines(arguments):
         text = f"ERROR: {trouble.code} {trouble.message} | fix: {trouble.recovery}\nstatus"
@@ -51,7 +51,7 @@ def tool_refusal(params: dict[str, Any], trouble: LonghouseError) -> dict[str, A
 
 
 def tool_named(name: Any) -> str:
-    """The tool that is meant: some clients send `server/tool` or `longhouse.tool`."""
+    """The tool's bare name: some clients send `server/tool` or `longhouse.tool`."""
     return str(name).rpartition("/")[2].removeprefix("longhouse.")
 
 
@@ -63,7 +63,7 @@ def _envelope(tool: str, trouble: LonghouseError) -> dict[str, Any]:
         "priority": "high",
         "tool": "status",
         "args": {},
-        "why": "see what is there",
+        "why": "see the current state",
         "risk": "none",
     }
     body = {

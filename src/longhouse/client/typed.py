@@ -1,4 +1,4 @@
-"""From request values to calls and from answers to result values, by the registry."""
+"""Converts request values to calls and answers to result values, using the registry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R", bound=Result)
 
 
 class CallOptions(TypedDict, total=False):
-    """What every call takes beside its own arguments."""
+    """The options every call takes in addition to its own arguments."""
 
     workspace: str
     agent_id: str
@@ -36,7 +36,7 @@ def commands() -> Registry:
 
 
 def call_of(request: Request[R], options: CallOptions) -> tuple[str, dict[str, Any]]:
-    """The command that a request value means, and its arguments."""
+    """The command that a request value belongs to, and its arguments."""
     command = commands().by_request.get(type(request))
     if command is None:
         raise InvalidInput(
@@ -47,7 +47,7 @@ def call_of(request: Request[R], options: CallOptions) -> tuple[str, dict[str, A
 
 
 def result_of(request: Request[R], answer: dict[str, Any]) -> R:
-    """The typed result; an answer that was cut to a budget still has its type."""
+    """The typed result; an answer that was trimmed to a budget still has its type."""
     command = commands().of(request)
     kind = command.result if command.result is not Result else _opened(answer)
     try:
@@ -60,7 +60,7 @@ def result_of(request: Request[R], answer: dict[str, Any]) -> R:
 
 
 def _opened(answer: dict[str, Any]) -> type[Result]:
-    """`open` answers with the type of whatever was opened; its `kind` tells which."""
+    """The result type of `open`, which depends on the `kind` of what was opened."""
     return _kinds().get(str(answer.get("kind")), Result)
 
 

@@ -1,8 +1,8 @@
-"""The blocking transport of SDK, command line, bridge and runner: a pool of sockets.
+"""The blocking transport of the SDK, command line, bridge and runner: a pool of sockets.
 
-Connections are kept and shared between threads; one that the server has closed is noticed before it
-is used. `Unreachable.sent` says whether a failed call may have been carried out. A caller with its
-own loop takes an `Exchange` and reads it when its socket is ready.
+Connections are kept and shared between threads; one that the server has closed is detected before
+it is reused. `Unreachable.sent` says whether a failed call may have been done. A caller with its
+own event loop takes an `Exchange` and reads it when its socket is ready.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONNECT_S = 5.0
 
 
 class Origin(NamedTuple):
-    """Where a server listens, taken from its URL."""
+    """A server's address, parsed from its URL."""
 
     url: str
     tls: bool
@@ -44,7 +44,7 @@ class Origin(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """One answer, whole."""
+    """One complete answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class Reply(NamedTuple):
 
     @property
     def retry_after_s(self) -> float:
-        """How long the server asks to wait before the next try, a minute at most."""
+        """How long the server asks us to wait before the next try, at most a minute."""
         text = self.headers.get("retry-after", "")
         return min(float(text), 60.0) if text.isascii() and text.isdigit() else 0.0
 
@@ -68,15 +68,15 @@ def origin_of(url: str) -> Origin:
         port = parts.port or {"https": 443, "http": 80}[parts.scheme]
     except (KeyError, ValueError):
         raise InvalidInput(
-            f"url: {url!r} is no address of a server", recovery="use http://127.0.0.1:7331"
+            f"url: {url!r} is not a valid server address", recovery="use http://127.0.0.1:7331"
         ) from None
     if not parts.hostname:
-        raise InvalidInput(f"url: {url!r} names no host", recovery="use http://127.0.0.1:7331")
+        raise InvalidInput(f"url: {url!r} has no host", recovery="use http://127.0.0.1:7331")
     return Origin(url, parts.scheme == "https", parts.hostname, port, parts.netloc.split("@")[-1])
 
 
 class Exchange:
-    """A request that was sent whole, and as much of its answer as has come."""
+    """A request that has been sent, and as much of its answer as has arrived."""
 
     __slots__ = ("_connection", "_events", "_parser", "origin")
 
@@ -103,7 +103,7 @@ class Exchange:
         return self._connection.fileno()
 
     def receive(self) -> None:
-        """Take what has arrived, or wait for it; Unreachable when the answer will not end."""
+        """Read what has arrived, or wait for it; Unreachable if the answer breaks off."""
         try:
             if data := self._connection.recv(262_144):
                 self._parser.feed(data)
@@ -117,7 +117,7 @@ class Exchange:
         return Reply(self._parser.status, self._parser.headers, bytes(self._parser.body))
 
     def events(self) -> Iterable[ServerSentEvent]:
-        """The events of a stream that have arrived since the last look."""
+        """The events of a stream that have arrived since the last call."""
         self._events = self._events or EventParser()
         try:
             return self._events.feed(self._parser.take())
@@ -133,7 +133,7 @@ class Exchange:
 
 
 class Wire:
-    """Requests to one server; with a `key`, only to the server that has it."""
+    """Sends requests to one server; with a `key`, only after it proves that it has the key."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Wire:
         body: bytes | None = None,
         timeout_s: float | None = None,
     ) -> Exchange:
-        """Send one request whole; what cannot be sent whole was not heard."""
+        """Send one request; if it cannot be sent in full, the server did not receive it."""
         data = request_bytes(
             method,
             self.origin.prefix + path,
@@ -176,7 +176,7 @@ class Wire:
             raise unreachable(self.origin, error, sent=False) from error
 
     def meet(self) -> None:
-        """Connect and keep the connection, or Unreachable; the server is told nothing yet."""
+        """Connect and keep the connection, or raise Unreachable; no request is sent yet."""
         try:
             self._idle.append(self._connect())
         except OSError as error:
@@ -205,9 +205,9 @@ class Wire:
     def events(
         self, path: str, *, headers: Mapping[str, str] | None = None, quiet_s: float = 60.0
     ) -> Iterator[ServerSentEvent | Reply]:
-        """Follow an event stream until it ends; a refusal comes as the one Reply.
+        """Follow an event stream until it ends; a refusal is yielded as a single Reply.
 
-        A stream that says nothing, not even a comment, for `quiet_s` is taken for dead.
+        A stream that sends nothing, not even a comment, for `quiet_s` is considered dead.
         """
         asked = {"Accept": "text/event-stream", **(headers or {})}
         exchange = self.send("GET", path, headers=asked, timeout_s=quiet_s)
@@ -222,7 +222,7 @@ class Wire:
             exchange.close()
 
     def release(self, exchange: Exchange) -> None:
-        """Keep the connection of an exchange that is done, or close it."""
+        """Keep the connection of a finished exchange if possible, or close it."""
         connection = exchange.reusable()
         if connection is None or exchange.origin != self.origin:
             exchange.close()
@@ -244,11 +244,11 @@ class Wire:
         return Exchange(self.origin, connection)
 
     def _kept(self) -> socket.socket | None:
-        """A kept connection that is still good."""
+        """A kept connection that is still usable."""
         while self._idle:
             try:
                 kept = self._idle.pop()
-            except IndexError:  # another thread was quicker
+            except IndexError:  # another thread took the last one
                 break
             look = select.poll()  # not select(): it fails from the 1,024th descriptor on
             look.register(kept, select.POLLIN)
@@ -271,7 +271,7 @@ class Wire:
         return connection
 
     def _greet(self, connection: socket.socket, greeting: Greeting) -> None:
-        """Let the other side prove what it is."""
+        """Have the other side prove its identity."""
         path = self.origin.prefix + greeting.path
         asked = request_bytes("GET", path, host=self.origin.name, headers={})
         exchange = self._sent(connection, asked, GREET_S)
@@ -290,11 +290,11 @@ class Wire:
 
 
 def unreachable(origin: Origin, error: Exception, *, sent: bool) -> Unreachable:
-    """The trouble in a sentence; `sent` when the server may have heard the call."""
+    """The error as a sentence; `sent` if the server may have received the call."""
     if isinstance(error, TimeoutError):
         what = "did not answer in time"
     elif sent:
-        what = "ended the connection before it answered"
+        what = "closed the connection before it answered"
     else:
         what = f"cannot be reached ({getattr(error, 'strerror', None) or error})"
     trouble = Unreachable(f"the server at {origin.url} {what}")

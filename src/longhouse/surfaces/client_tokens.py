@@ -1,9 +1,9 @@
-"""The token that an MCP client of this machine works under: one of its own, not the person's.
+"""The token of an MCP client on this machine: the client's own, not the user's.
 
-It is made once for each store and client, by the person's right, and kept in the person's own
-folder, which no repository writes to. Its role is the person's word (`longhouse init --role`):
-whatever an entry in a repository says, a client that nobody set up is an agent. One that was
-revoked is replaced by `longhouse init` alone.
+It is created once for each store and client, with the user's authority, and kept in the user's own
+configuration folder, outside any repository. Only the user sets its role (`longhouse init --role`):
+whatever an entry in a repository says, a client starts with the role agent. Only `longhouse init`
+replaces a revoked token.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ __all__ = ["CLIENTS", "OTHER", "Ask", "ClientToken", "ClientTokens"]
 OTHER = "other"
 CLIENTS = ("claude-code", "codex", "cursor", OTHER)
 Ask = Callable[..., Any]
-"""Makes a call as the person and returns its result: `ask("system.token.list", id=…)`."""
+"""Makes a call as the user and returns its result: `ask("system.token.list", id=…)`."""
 
 
 class ClientToken(NamedTuple):
-    """A token as it is kept."""
+    """A token as stored in the client's file."""
 
     id: str
     token: str
 
 
 class ClientTokens:
-    """Where the token of one client of one store is kept, and how it comes and goes."""
+    """Stores, creates and revokes the token of one client of one store."""
 
     def __init__(self, settings: Settings, client: str) -> None:
         self._client = client
         own = user_file()
         if own is None:
             raise InvalidInput(
-                "nothing says where your own folder is, in which the client's token is kept",
+                "your configuration folder, where the client's token is kept, is unknown",
                 recovery="set HOME or XDG_CONFIG_HOME to an absolute path",
             )
         store = hashlib.sha256(os.fsencode(f"{settings.dir}\n{settings.store}")).hexdigest()[:24]
@@ -60,7 +60,7 @@ class ClientTokens:
             raise self._unusable(error) from error
 
     def obtain(self, ask: Ask, *, refused: bool = False) -> ClientToken:
-        """The client's token, made on first use; `refused` when the server did not take it."""
+        """The client's token, created on first use; `refused` if the server rejected it."""
         kept = self.kept()
         if kept is not None and not refused:
             return kept
@@ -71,16 +71,16 @@ class ClientTokens:
                 if row is not None and row.get("revoked_at_ms"):
                     raise Unauthenticated(
                         f"the token of this client, {kept.id}, was revoked",
-                        recovery="if it may work here again, the person who revoked it runs "
+                        recovery="to readmit the client, the person who revoked it runs "
                         f"`longhouse init --client {self._client}`",
                     )
                 if row is not None:
                     return kept
-            # None yet, or one of a store that was here before this one.
+            # There is none yet, or it belongs to an earlier store in this folder.
             return self._make(ask, "agent")
 
     def renew(self, ask: Ask, role: str) -> ClientToken:
-        """The person's word: a live token of that role, whatever was before."""
+        """A valid token with that role, replacing any other; only `longhouse init` calls this."""
         with self._alone():
             kept = self.kept()
             row = _row(ask, kept) if kept else None
@@ -93,11 +93,11 @@ class ClientTokens:
             return made
 
     def forget(self, ask: Ask) -> None:
-        """End the token, and keep it no longer."""
+        """Revoke the token and delete its file."""
         kept = self.kept()
         if kept is None:
             return
-        with suppress(UnknownId):  # revoked before, or of an earlier store
+        with suppress(UnknownId):  # already revoked, or of an earlier store
             ask("system.token.revoke", id=kept.id)
         self.path.unlink(missing_ok=True)
 
@@ -112,7 +112,7 @@ class ClientTokens:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Two processes of one client that start together make one token."""
+        """Hold a lock, so that two processes of one client create only one token."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = open_private(Path(f"{self.path}.lock"), os.O_RDWR | os.O_CREAT)
@@ -125,14 +125,14 @@ class ClientTokens:
             os.close(lock)
 
     def _unusable(self, error: Exception) -> InvalidInput:
-        why = error.strerror if isinstance(error, OSError) else "it is not what Longhouse wrote"
+        why = error.strerror if isinstance(error, OSError) else "the file is damaged"
         return InvalidInput(
-            f"{self.path}: the client's token cannot be kept there: {why}",
+            f"{self.path}: the client's token cannot be read or stored: {why}",
             recovery="make that path writable, or set XDG_CONFIG_HOME to a folder that is",
         )
 
 
 def _row(ask: Ask, kept: ClientToken) -> dict[str, Any] | None:
-    """What the store knows of it."""
+    """The token's record in the store."""
     rows: list[dict[str, Any]] = ask("system.token.list", id=kept.id)["tokens"]
     return rows[0] if rows else None

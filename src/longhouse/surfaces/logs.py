@@ -1,6 +1,6 @@
-"""Structured logs of the server: one JSON object per line, or readable text on a terminal.
+"""The server's structured log: one JSON object per line, or readable text on a terminal.
 
-Libraries log through the same handler. Secrets are hidden as in every answer.
+Libraries log through the same handler. Secrets are masked, as in every answer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _handler(folder: Path | None) -> logging.Handler:
 
 
 class _PrivateFile(RotatingFileHandler):
-    """A log that only its owner reads, and that no link leads elsewhere."""
+    """A log file that only its owner can read, and that is never opened through a link."""
 
     def _open(self) -> TextIOWrapper:
         return append_private(Path(self.baseFilename))

@@ -1,8 +1,8 @@
-"""How a server makes itself known: a lock that one process holds, and a note of where it listens.
+"""How a server makes itself known: a lock that one process holds, and a record of its address.
 
-The lock ends with the process however it dies, so a stale note never keeps a new server away. The
-note is written whole or not at all, after the socket listens, and taken away at the end. What stays
-is the port, for the next server: open pages and written entries name it.
+The lock is released however the process dies, so a stale record never blocks a new server. The
+record, `server.json`, is written atomically once the socket listens, and removed at the end. Only
+the port is kept for the next server, because open pages and clients' entries refer to it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Presence:
     """One server's claim on a store's folder, held as long as this object is open."""
 
     def __init__(self, folder: Path, *, alone: bool) -> None:
-        """Claim the folder; a second server is refused when there may be only one."""
+        """Claim the folder; with `alone`, a second server is refused."""
         self._folder = folder
         self._lock = open_private(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
         self.instance = secrets.token_hex(8)
@@ -57,13 +57,13 @@ class Presence:
                 raise _running(folder) from None
 
     def last_port(self) -> int | None:
-        """Where the server before this one listened."""
+        """The port of the previous server."""
         with suppress(OSError, ValueError):
             return int(read_private(self._folder / PORT_NAME)) if self._first else None
         return None
 
     def announce(self, running: Running, token: str) -> None:
-        """Tell where the server listens; of several servers the first one is found."""
+        """Record the server's address; of several servers only the first is recorded."""
         if not (self._folder / TOKEN_NAME).exists():
             write_private(self._folder / TOKEN_NAME, token.encode() + b"\n")
         if self._first:
@@ -82,7 +82,7 @@ class Presence:
 
 
 def local_token(folder: Path) -> str:
-    """The token of whoever may read the store's folder, made on first use."""
+    """The owner's token in the store's folder, created on first use."""
     path = folder / TOKEN_NAME
     with suppress(FileNotFoundError):
         if token := read_private(path).decode("ascii", "replace").strip():
@@ -91,13 +91,13 @@ def local_token(folder: Path) -> str:
     try:
         write_private(path, token.encode() + b"\n")
     except OSError as error:
-        if not is_full(error):  # else whoever announces the server tries again
+        if not is_full(error):  # on a full disk, `announce` tries again
             raise
     return token
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a file could not be written for want of room."""
+    """Whether a file could not be written because the disk is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -106,5 +106,5 @@ def _running(folder: Path) -> ServerRunning:
     if found is None:
         return ServerRunning(f"another process is starting or stopping a server in {folder}")
     return ServerRunning(
-        f"a server already runs on this store: {found.url} (pid {found.pid}, {found.version})"
+        f"this store already has a server: {found.url} (pid {found.pid}, {found.version})"
     )

@@ -2,7 +2,7 @@
 
     claim the store → open the house → listen → announce → serve → drain → close → withdraw
 
-Import this only to serve: it brings in the SDK and the web server, which cost about a second.
+Import this only to serve: it loads the web server, which takes about a second.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ log = structlog.get_logger()
 
 
 class UnsafeBind(InvalidInput):
-    """A server that others can reach needs a token."""
+    """A server that other machines can reach needs a token."""
 
     code = "UNSAFE_BIND"
     fix = (
-        "run `longhouse token create` first, or set LONGHOUSE_TOKEN to a long random text, "
+        "run `longhouse token create` first, or set LONGHOUSE_TOKEN to a long random string, "
         "or bind to 127.0.0.1"
     )
 
 
 class PortTaken(Conflict):
-    """Another program listens on that port."""
+    """Another program is listening on that port."""
 
     code = "PORT_TAKEN"
-    fix = "choose another --port, or leave it out to get a free one"
+    fix = "choose another --port, or omit it to get a free one"
 
 
 def serve(
@@ -73,9 +73,9 @@ def serve(
     announce: Callable[[Running, str], None] = lambda _running, _sign_in_url: None,
     is_local: Callable[[str], bool] = is_loopback,
 ) -> None:
-    """Serve until a signal or idleness ends it; `announce` hears when it listens.
+    """Serve until a signal or idleness ends it; calls `announce` once it listens.
 
-    `is_local` tells which addresses other machines cannot reach.
+    `is_local` says which addresses other machines cannot reach.
     """
     settings.make_dir()
     logs.configure(settings.log_level, settings.dir if log_to_file else None)
@@ -110,7 +110,7 @@ def serve(
             server = _Server(settings, house, tokens, metrics, running)
 
             def write_note() -> None:
-                """Tell clients where it listens; until there is room for that, only serve reads."""
+                """Record the address for clients; while the disk is too full, serve only reads."""
                 try:
                     presence.announce(running, token)
                 except OSError as error:
@@ -139,7 +139,7 @@ def _starter(settings: Settings) -> RunnerProcesses:
 
 @contextmanager
 def _observers(settings: Settings, metrics: Metrics) -> Iterator[Observer]:
-    """Whoever hears of every call: the metrics always, traces when they are switched on."""
+    """The observer of every call: metrics always, traces if they are enabled."""
     if not settings.otel:
         yield metrics.observe
         return
@@ -156,7 +156,7 @@ def _observers(settings: Settings, metrics: Metrics) -> Iterator[Observer]:
 
 
 class _Server:
-    """uvicorn around one house, with an end that lets calls finish and sends listeners away."""
+    """uvicorn around one house; on shutdown calls may finish and streams are ended."""
 
     def __init__(
         self, settings: Settings, house: House, tokens: Tokens, metrics: Metrics, running: Running
@@ -219,7 +219,7 @@ class _Server:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to us, and tells when it listens."""
+    """uvicorn without signal handlers, and with a callback once it listens."""
 
     def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
         super().__init__(config)
@@ -240,9 +240,9 @@ def _report_loop(name: str, error: BaseException) -> None:
 
 
 def _check_bind(settings: Settings, tokens: Tokens) -> None:
-    """Others may only reach a server whose owner has thought about who may call it."""
+    """Refuse to listen for other machines unless a strong token is set or one was created."""
     if settings.token is None and not _when_the_store_answers(tokens.any_made):
-        raise UnsafeBind(f"refusing to listen on {settings.host} without any token")
+        raise UnsafeBind(f"refusing to listen on {settings.host} without a token")
     if settings.token is not None and len(settings.token) < WEAK_TOKEN_CHARS:
         raise UnsafeBind(f"the token is shorter than {WEAK_TOKEN_CHARS} characters")
 
@@ -255,7 +255,7 @@ def _say_if_the_store_is_away(house: House) -> None:
 
 
 def _when_the_store_answers(ask: Callable[[], bool]) -> bool:
-    """The answer, however long the database is away."""
+    """The answer, however long the database is down."""
     while True:
         try:
             return ask()
@@ -267,7 +267,7 @@ def _when_the_store_answers(ask: Callable[[], bool]) -> bool:
 def _listen(
     host: str, port: int, last: int | None, is_local: Callable[[str], bool]
 ) -> list[socket.socket]:
-    """Listening sockets: on that port, or without one where the last was, the usual or any."""
+    """Listening sockets: on that port; if it is 0, on the last, the default or any free one."""
     if port:
         return _bind_all(host, port, is_local)
     for likely in (last, DEFAULT_PORT, ANY_PORT):
@@ -278,7 +278,7 @@ def _listen(
 
 
 def _bind_all(host: str, port: int, is_local: Callable[[str], bool]) -> list[socket.socket]:
-    """A socket where it was asked for and, if that is not loopback, one there on the same port."""
+    """A socket on that address and, if it is not loopback, one on loopback on the same port."""
     first = _bind(host, port)
     if _loopback_of(first, is_local) is not None:
         return [first]
@@ -309,7 +309,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _loopback_of(listener: socket.socket, is_local: Callable[[str], bool]) -> str | None:
-    """How programs of this machine reach the socket, if by loopback: they seek it nowhere else."""
+    """The socket's loopback address, the only one local programs use; None if it has none."""
     address = ipaddress.ip_address(listener.getsockname()[0])
     if address.is_unspecified:
         address = ipaddress.ip_address("::1" if address.version == 6 else LOOPBACK)

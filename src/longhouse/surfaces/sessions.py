@@ -1,7 +1,7 @@
-"""What connections remember between calls, for the surfaces that have connections.
+"""What a connection remembers between calls, for surfaces that have connections.
 
-A session is found by whose it is and the key that its client sent; the least recently used one is
-forgotten first. Losing one is harmless: it holds a default workspace and nothing else.
+A session is found by its owner and the key its client sent; the least recently used one is dropped
+first. Losing one is harmless: it holds only a default workspace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class OpenSessions:
         self._sessions: OrderedDict[tuple[str, str], ClientSession] = OrderedDict()
 
     def find(self, owner: str, key: str | None) -> ClientSession | None:
-        """The owner's session of that key, made on first use; None without a usable key."""
+        """The owner's session for that key, created on first use; None without a usable key."""
         if not key or len(key) > _KEY_CHARS:
             return None
         session = self._sessions.setdefault((owner, key), ClientSession(key=f"{owner}/{key}"))

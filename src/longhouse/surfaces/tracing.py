@@ -1,7 +1,7 @@
-"""OpenTelemetry spans, one a call, for those who switch them on with `LONGHOUSE_OTEL=1`.
+"""OpenTelemetry spans, one per call, enabled with `LONGHOUSE_OTEL=1`.
 
-Where they go is said by the usual `OTEL_*` variables, which the OpenTelemetry SDK reads itself.
-A span is recorded when its call has ended, below the span that the transport opened for it.
+The usual `OTEL_*` variables, which the OpenTelemetry SDK reads itself, say where spans are sent. A
+span is recorded when its call has finished, as a child of the transport's span.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Tracing", "to_collector"]
 
 
 class Tracing:
-    """An observer of calls that turns each into a span."""
+    """An observer that turns each call into a span."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._provider = provider
@@ -42,7 +42,7 @@ class Tracing:
         span.end(ended)
 
     def close(self) -> None:
-        """Send what is still waiting to be sent."""
+        """Send the spans that are still waiting."""
         self._provider.shutdown()
 
 
@@ -57,7 +57,7 @@ def to_collector() -> Tracing:
     except ImportError:
         raise InvalidInput(
             "otel: tracing needs packages that are not installed",
-            recovery="install longhouse[otel], or leave LONGHOUSE_OTEL out",
+            recovery="install longhouse[otel], or unset LONGHOUSE_OTEL",
         ) from None
     provider = TracerProvider(resource=Resource.create({"service.name": "longhouse"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -1,4 +1,4 @@
-"""`longhouse run` in a terminal: Ctrl-C ends the program, twice leaves it to itself."""
+"""`longhouse run` in a terminal: Ctrl-C stops the program, and a second Ctrl-C detaches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_ctrl_c_ends_the_program_and_run_ends_with_its_signal(desk: TaskDesk, ru
     looking_on.send_signal(signal.SIGINT)
     out, err = looking_on.communicate(timeout=30)
     assert (looking_on.returncode, out) == (128 + signal.SIGTERM, "")
-    assert "ending PROC-001; Ctrl-C again leaves it to itself" in err
+    assert "stopping PROC-001; Ctrl-C again detaches" in err
     assert "Traceback" not in err
     task = desk.ended("PROC-001")
     assert (task["status"], task["cancel_reason"]) == ("cancelled", "Ctrl-C")
@@ -68,7 +68,7 @@ def test_ctrl_c_twice_leaves_the_program_to_itself(desk: TaskDesk, run: Start) -
     looking_on.send_signal(signal.SIGINT)
     _, err = looking_on.communicate(timeout=30)
     assert looking_on.returncode == 130
-    assert "left PROC-001 to itself" in err
+    assert "detached from PROC-001" in err
     assert "Traceback" not in err
     assert os.path.exists(f"/proc/{desk.task('PROC-001')['pid']}")  # noqa: PTH110
     (desk.base / "stop").touch()

@@ -105,7 +105,7 @@ def test_a_heartbeat_uses_the_kept_token(sh: Shell, monkeypatch: pytest.MonkeyPa
     assert list(ran.json) == ["ok", "command", "data", "error"]
     assert ran.json["command"] == "agent heartbeat"
     assert ok(ran)["agent"]["last_seen_at"].endswith("Z")
-    assert "was seen at" in sh("agent", "heartbeat", "--agent", "amber-otter").out
+    assert "was last seen at" in sh("agent", "heartbeat", "--agent", "amber-otter").out
     assert code(sh("agent", "heartbeat", "--json")) == "INVALID_INPUT"
     monkeypatch.setenv("LONGHOUSE_AGENT_ID", "amber-otter")
     assert ok(sh("agent", "heartbeat", "--json"))
@@ -170,7 +170,7 @@ def test_a_person_is_asked_before_adopting_without_evidence(
     monkeypatch.setattr("builtins.input", lambda _: "no")
     assert sh("agent", "init", "--adopt", "amber-otter").code == 4
     monkeypatch.setattr("builtins.input", lambda _: "amber-otter")
-    assert "continues amber-otter" in sh("agent", "init", "--adopt", "amber-otter").out
+    assert "continues as amber-otter" in sh("agent", "init", "--adopt", "amber-otter").out
 
 
 def test_a_person_chooses_between_earlier_identities_and_a_new_one(
@@ -187,7 +187,7 @@ def test_a_person_chooses_between_earlier_identities_and_a_new_one(
     assert "cobalt-harbor" not in new
     assert "a person chose a new identity" in new
     monkeypatch.setattr("builtins.input", lambda _: "amber-otter")
-    assert "this session continues amber-otter" in sh("agent", "init").out
+    assert "this session continues as amber-otter" in sh("agent", "init").out
 
 
 def test_two_worktrees_and_a_link_are_one_project(
@@ -300,7 +300,7 @@ def test_what_is_changed_and_not_reserved_is_shown_and_recorded(sh: Shell, repo:
     for name in ("amber-otter", "cobalt-harbor"):
         sh("agent", "register", "--name", name)
     mine = ("agent", "changes", "--agent", "amber-otter")
-    assert sh(*mine).out == "nothing is changed in this checkout\n"
+    assert sh(*mine).out == "no uncommitted changes in this checkout\n"
     assert ok(sh(*mine, "--json")) == {"outside": [], "count": 0}
     (repo / "src" / "parser.py").write_text("x = 2\n")
     (repo / "src" / "new.py").write_text("x = 2\n")
@@ -312,13 +312,13 @@ def test_what_is_changed_and_not_reserved_is_shown_and_recorded(sh: Shell, repo:
     assert (first["outside"], first["count"]) == ([{"path": "notes.txt"}], 1)
     assert first["ref"].startswith("agent:amber-otter@")
     assert sh(*mine).out.split() == ["PATH", "HOLDER", "notes.txt", "-"], "and not recorded again"
-    assert "changed, not reserved (seen by amber-otter): notes.txt" in sh("agent", "status").out
+    assert "changed but not reserved (seen by amber-otter): notes.txt" in sh("agent", "status").out
     alone = sh(*mine, "--alone").out
     assert "src/parser.py" in alone
     assert "recorded: agent:amber-otter@" in alone
     assert "amber-otter changed files" in sh("agent", "inbox", "--agent", "cobalt-harbor").out
     (repo / "notes.txt").unlink()
-    assert sh(*mine).out == "everything that is changed in this checkout is reserved\n"
+    assert sh(*mine).out == "every changed file in this checkout is reserved\n"
 
 
 @pytest.mark.parametrize("trouble", ["no git", "no repository", "no commit", "a broken index"])
@@ -338,7 +338,7 @@ def test_where_git_cannot_tell_what_is_changed_that_is_said_and_how_to_find_out(
     ran = sh("agent", "changes", "--agent", "amber-otter", "--json")
     assert ran.code == 4
     error = ran.json["error"]
-    assert f"git cannot tell what is changed in {repo}: " in error["message"]
+    assert f"git cannot list the changes in {repo}: " in error["message"]
     assert f"git -C {repo} status" in error["recovery"]
 
 
@@ -362,7 +362,7 @@ def test_files_that_are_too_many_to_be_compared_are_counted(
     for name in "abc":
         (repo / name).write_text("x")
     shown = sh("agent", "changes", "--agent", "amber-otter").out
-    assert "2 further files not compared with reservations" in shown
+    assert "2 more changed files not checked against reservations" in shown
 
 
 def test_outside_of_git_there_is_no_evidence(tmp_path: Path, monkeypatch: Any) -> None:

@@ -103,7 +103,7 @@ def test_who_attaches_later_sees_the_screen_goes_on_and_leaves_it_running(
     ada.sees(b"got one")
     ada.type(b"last words\n\x1d")
     assert ada.leaves() == 0
-    assert f"come back: longhouse attach {task}".encode() in ada.seen
+    assert f"to return: longhouse attach {task}".encode() in ada.seen
     assert ada.is_as_before
     until(lambda: b"got last words" in desk.log(task, "pty"), "what was typed before gets there")
     assert desk.task(task)["status"] == "running"
@@ -245,7 +245,7 @@ def test_a_server_that_is_gone_gives_the_terminal_back(desk: TaskDesk, sit: Sit)
     ada.sees(b"ready")
     desk.served.kill()
     assert ada.leaves() != 0
-    assert f"come back: longhouse attach {task}".encode() in ada.seen
+    assert f"attach again: longhouse attach {task}".encode() in ada.seen
     assert ada.is_as_before
 
 
@@ -315,13 +315,13 @@ def test_what_cannot_be_attached_to_says_what_to_run_instead(desk: TaskDesk, sit
 @pytest.mark.proves("TTA-030", "TTA-031")
 def test_keys_and_signals_from_a_script_say_what_came_of_them(desk: TaskDesk) -> None:
     task = started(desk, "trap 'echo caught' USR1; " + READS)
-    assert run(desk, "keys", task, "hello", "Enter") == (0, f"{task} was typed 6 bytes\n", "")
+    assert run(desk, "keys", task, "hello", "Enter") == (0, f"6 bytes typed into {task}\n", "")
     until(lambda: b"got hello" in desk.log(task, "pty"), "it was typed")
     code, out, _ = run(desk, "signal", task, "usr1")
     assert (code, out) == (0, f"{task} was sent USR1\n")
     run(desk, "keys", task, "Enter")
     until(lambda: b"caught" in desk.log(task, "pty"), "it was sent")
-    assert run(desk, "keys", task, "-l", "Enter")[1] == f"{task} was typed 5 bytes\n"
+    assert run(desk, "keys", task, "-l", "Enter")[1] == f"5 bytes typed into {task}\n"
     code, _, err = run(desk, "keys", task, "x" * 4_096)
     assert code != 0
     assert "a line is over 4095 bytes" in err

@@ -115,7 +115,7 @@ def test_a_change_is_one_argv_and_then_told(
 
 
 def test_an_issue_is_closed_and_opened_again_for_a_reason(sh: Shell, beads: Beads) -> None:
-    assert sh("beads", "close", "bb-1").out == "bb-1 is closed (closed, nobody)\n"
+    assert sh("beads", "close", "bb-1").out == "bb-1 is closed (closed, unassigned)\n"
     assert sessions(sh)[0]["session_state"] == "completed"
     ran = sh("beads", "reopen", "bb-1", "--reason", "Not yet.", "--json")
     assert ok(ran)["changes"][0]["kind"] == "reopened"
@@ -207,7 +207,7 @@ def test_a_folder_that_cannot_be_written_is_told(sh: Shell, beads: Beads) -> Non
 def test_a_refresh_tells_how_to_show_what_it_read(
     sh: Shell, beads: Beads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sh("beads", "refresh").out == "issues read: 1; changes told: 0\n"
+    assert sh("beads", "refresh").out == "issues read: 1; changes recorded: 0\n"
     assert [one["id"] for one in sessions(sh)] == ["bb-1"]
     monkeypatch.delenv("LONGHOUSE_ITEMS")
     assert 'items = "beads"' in sh("beads", "refresh").out
@@ -230,7 +230,7 @@ def test_bd_is_asked_with_words_and_answers_in_json(
         ('echo \'{"error": "no database"}\' >&2; exit 1', "BD_NON_ZERO_EXIT", "no database"),
         ("printf '\\033[31mred' >&2; exit 1", "BD_NON_ZERO_EXIT", "bd list: [31mred"),
         ("exit 3", "BD_NON_ZERO_EXIT", "exit code 3"),
-        ("echo hello", "BD_UNKNOWN", "no JSON"),
+        ("echo hello", "BD_UNKNOWN", "not JSON"),
         ("sleep 20 & wait", "BD_TIMEOUT", "within 0.3 s"),
     ],
 )

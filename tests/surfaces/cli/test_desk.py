@@ -68,7 +68,7 @@ def test_a_status_tells_a_person_what_is_asked_and_who_would_work(work: Shell) -
     assert "  focus       TASK-001  Rebuild the index (TODO)\n" in told
     assert "  job         JOB-001 (RUNNING) Swap it\n" in told
     assert "  asks        May I swap now?\n" in told
-    assert "  jobs        1 running, 0 queued; runner: none is there\n" in told
+    assert "  jobs        1 running, 0 queued; runner: none online\n" in told
     assert "\x1b" not in told
 
 

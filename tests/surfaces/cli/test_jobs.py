@@ -22,8 +22,8 @@ def test_a_job_that_nobody_can_run_yet_says_so(sh: Shell) -> None:
 @pytest.mark.parametrize(
     "enabled, said",
     [
-        (False, "no runner is there; start one: longhouse runner --dir d"),
-        (True, "the server starts a runner for it; look on with: longhouse radar --watch"),
+        (False, "no runner is online; to start one: longhouse runner --dir d"),
+        (True, "the server is starting a runner for it; to watch: longhouse radar --watch"),
     ],
 )
 def test_a_new_job_says_who_starts_its_runner(
@@ -102,7 +102,7 @@ def test_the_radar_is_a_table_and_says_how_to_answer(sh: Shell) -> None:
         "   JOB      STATUS  RUNNER  UPDATED   TITLE",
         "   JOB-001  QUEUED  -       just now  Look",
     ]
-    assert lines[3].startswith("jobs wait; start a runner: longhouse runner ")
+    assert lines[3].startswith("jobs are waiting; to start a runner: longhouse runner ")
     assert sh("radar", "--task", "TASK-002").out.startswith("0 jobs")
     assert sh("radar", "--json").json["data"]["count"] == 1
     sh("call", "jobs.claim", "job=JOB-001", "runner_id=me")
@@ -126,7 +126,7 @@ def test_the_radar_leads_out_of_a_decline_and_of_changes_that_wait(sh: Shell) ->
     said = sh("radar").out
     assert "JOB-001: every runner here has declined it\n" in said
     take = "longhouse job apply JOB-002"
-    assert f"\n   {take}      or drop them: {take} --drop\n" in said
+    assert f"\n   {take}      or to drop them: {take} --drop\n" in said
     (again,) = [text for text in said.splitlines() if "offer it again: " in text]
     assert sh(*again.partition("offer it again: longhouse ")[2].split()).code == 0
     assert "has declined it" not in sh("radar").out
@@ -140,7 +140,7 @@ def test_the_limits_of_a_job_are_shown(sh: Shell) -> None:
     sh("call", "jobs.create", "title=Look", "prompt=x", *limits)
     shown = sh("job", "show", "JOB-001").out
     assert "limits" in shown
-    assert "done in 2 hours, at most 500 tokens, at most $1.50\n" in shown
+    assert "deadline in 2 hours, at most 500 tokens, at most $1.50\n" in shown
 
 
 def test_a_job_takes_a_model_a_worktree_and_notes_for_its_runner(sh: Shell) -> None:

@@ -89,7 +89,7 @@ def cast(sh: Shell, pause: float) -> str:
 def test_a_replay_shows_all_of_it_and_gives_the_screen_back(sh: Shell, seat: Seat) -> None:
     assert seat.run("replay", cast(sh, 0.05)) == 0
     assert seat.seen.index(b"one") < seat.seen.index(b"two") < seat.seen.index(b"\x1b[?1049l")
-    assert b"demo.cast exited with code 4; nothing was run" in seat.seen
+    assert b"demo.cast exited with code 4; nothing was executed" in seat.seen
 
 
 @pytest.mark.parametrize("keys", [b"xq", b"\x1d", b"\x03"])
@@ -128,7 +128,7 @@ def test_a_task_that_has_ended_shows_its_last_screen_to_who_attaches(sh: Shell, 
     assert sh("recording", "import", cast(sh, 0.0)).code == 0
     assert seat.run("attach", "PROC-001") == 4
     assert b"two" in seat.seen
-    assert b"PROC-001 has ended (exited); how it went: longhouse replay PROC-001" in seat.seen
+    assert b"PROC-001 has finished (exited); to replay it: longhouse replay PROC-001" in seat.seen
 
 
 def test_who_attaches_is_heard_until_the_program_ends(seat: Seat, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_who_attaches_is_heard_until_the_program_ends(seat: Seat, tmp_path: Path
         store = ("--dir", str(tmp_path / ".longhouse"), "--workspace", "acme")
         task = started(desk)
         assert seat.run(*store, "attach", task, shown=b"ready", typed=b"one\n\x1d") == 0
-        assert f"come back: longhouse attach {task}".encode() in seat.seen
+        assert f"to return: longhouse attach {task}".encode() in seat.seen
         seat.seen = b""
         assert seat.run(*store, "attach", task, shown=b"got one", typed=b"\x04") == 7
         assert b"over" in seat.seen

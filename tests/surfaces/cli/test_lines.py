@@ -48,11 +48,11 @@ def test_a_switch_can_be_negated_and_a_flag_repeated() -> None:
         (["stauts"], "did you mean 'status'?"),
         (["status", "--workspce", "x"], "did you mean '--workspace'?"),
         (["open"], "ID is missing"),
-        (["open", "a", "b"], "does not know what to do with 'b'"),
-        (["open", "a", "--limit", "many"], "is no number"),
+        (["open", "a", "b"], "unexpected argument 'b'"),
+        (["open", "a", "--limit", "many"], "is not a number"),
         (["open", "a", "--limit"], "needs a value"),
         (["status", "--json=yes"], "takes no value"),
-        (["token"], "say which: create, list, revoke"),
+        (["token"], "name a command: create, list, revoke"),
         (["token", "crate"], "did you mean 'create'?"),
         (["token", "create", "--role", "king"], "is not one of viewer, agent, manager, operator"),
         (["completion", "tcsh"], "is not one of bash, zsh, fish"),
@@ -99,6 +99,14 @@ def test_every_module_of_a_command_is_listed() -> None:
 
     files = {path.stem for path in Path(commands.__path__[0]).glob("[a-z]*.py")}
     assert files == {name.replace("-", "_") for name in NAMES}
+
+
+def test_help_shows_the_choices_of_arguments_and_flags_with_the_default(sh: Shell) -> None:
+    assert "(low, medium, high; default: medium)\n" in sh("job", "create", "--help").out
+    assert "to this role (viewer, agent, manager, operator)\n" in sh("mcp", "--help").out
+    assert "your shell; the scripts use `words` (bash, zsh, fish, words)\n" in (
+        sh("completion", "--help").out
+    )
 
 
 @pytest.mark.parametrize("argv", [[], ["--help"], ["-h"], ["help"]])

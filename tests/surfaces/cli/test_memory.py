@@ -26,7 +26,7 @@ def test_branches_are_made_checked_out_renamed_and_deleted(sh: Shell) -> None:
     assert sh("branch", "main", "-c").out == "on main\n"
     assert "* " in sh("branch").out.splitlines()[2]
     assert sh("diff", "main", "idea/b").out.splitlines()[1] == "    on it"
-    assert sh("diff", "idea/b", "main").out == "main has nothing that idea/b has not\n"
+    assert sh("diff", "idea/b", "main").out == "main has nothing that idea/b does not have\n"
     assert sh("branch", "idea/b", "--delete").code == 4
     gone, restore = sh("branch", "idea/b", "--delete", "--force").out.splitlines()
     assert gone == "idea/b is deleted"

@@ -53,7 +53,7 @@ def test_outside_of_a_repository_nothing_but_init_makes_a_store(
     assert list(nowhere.iterdir()) == []
     if words[0] not in ("doctor", "down", "logs"):
         assert ran.code == 3
-        assert "make one here with `longhouse init`" in ran.err
+        assert "create one here with `longhouse init`" in ran.err
 
 
 @pytest.mark.parametrize("words", [("status",), ("log",), ("radar",), ("job", "list")])
@@ -314,10 +314,10 @@ def test_doctor_finds_agents_clients_rights_hooks_and_the_path(
     sh: Shell, machine: Callable[[], list[tuple[str, str]]], tmp_path: Path
 ) -> None:
     found = machine()
-    assert has(found, "warn", "PATH: the shell does not find `longhouse`")
+    assert has(found, "warn", "PATH: `longhouse` is not on PATH")
     assert has(found, "warn", "agents: neither Codex nor Claude Code is installed")
-    assert has(found, "note", "clients: no MCP client is told about this store")
-    assert has(found, "ok", "limits: no control group is delegated")
+    assert has(found, "note", "clients: no MCP client is connected to this store")
+    assert has(found, "ok", "limits: no delegated control group")
     for name in ("longhouse", "codex"):
         program = tmp_path / "bin" / name
         program.write_text("#!/bin/sh\necho codex-cli 9.9\n")
@@ -332,9 +332,9 @@ def test_doctor_finds_agents_clients_rights_hooks_and_the_path(
     assert has(found, "ok", "PATH: `longhouse` is ")
     assert has(found, "ok", "agents: codex: codex-cli 9.9 at ")
     assert has(found, "ok", "clients: Codex is connected by ")
-    assert has(found, "fail", "start /gone/lh, which is not there")
+    assert has(found, "fail", "start /gone/lh, which does not exist")
     assert has(found, "warn", "pre-commit: it is not executable")
-    assert has(found, "warn", "agents can be read by others")
+    assert has(found, "warn", f"other users can read {sh.dir / 'agents'}")
     (sh.root / ".mcp.json").write_text("{")
     (hooks / "pre-commit").chmod(0o755)
     found = machine()
@@ -355,7 +355,7 @@ def test_doctor_understands_a_process_host_that_says_nothing_of_groups(
     machine: Callable[[], list[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("longhouse.runner.host.client.running_host", lambda _: {"tasks": []})
-    assert has(machine(), "ok", "limits: no control group is delegated")
+    assert has(machine(), "ok", "limits: no delegated control group")
 
 
 def test_the_manual_is_read_without_a_network(sh: Shell) -> None:

@@ -91,9 +91,9 @@ def test_a_detached_program_is_listed_found_by_name_and_cancelled(sh: Shell, hou
     assert "PROC-001  queued (1)  dev" in sh("ps").out
     assert sh("ps", "--json").json["data"]["tasks"][0]["args"] == {"argv": ["npm", "run", "dev"]}
     assert sh("cancel", "dev", "--reason", "enough").out == "PROC-001 is cancelled\n"
-    assert sh("ps").out == "nothing is running; ended: longhouse ps --all\n"
+    assert sh("ps").out == "nothing is running; see also: longhouse ps -a\n"
     assert "cancelled" in sh("ps", "--all").out
-    assert sh("top", "--once").out == "nothing is running; ended: longhouse ps --all\n"
+    assert sh("top", "--once").out == "nothing is running; see also: longhouse ps -a\n"
     assert "enough" in sh("open", "PROC-001").out
 
 
@@ -106,7 +106,7 @@ def test_what_policy_forbids_is_refused_with_the_line_that_allows_it(sh: Shell) 
     assert sh("policy", "allow", "exec", "make test").out == "RULE-001 allows exec make test\n"
     assert "allow by RULE-001" in sh("policy", "test", "exec", "--", "make", "test").out
     assert "RULE-001" in sh("policy", "show").out
-    assert sh("policy", "withdraw", "RULE-001").out == "RULE-001 holds no more\n"
+    assert sh("policy", "withdraw", "RULE-001").out == "RULE-001 is withdrawn\n"
     assert "no rules" in sh("policy", "show").out
 
 
@@ -124,7 +124,7 @@ def test_a_terminal_needs_one_here_unless_it_is_left_there(sh: Shell) -> None:
     refused = sh("run", "--pty", "--", "vim")
     assert refused.code == 2
     assert "run --pty needs a terminal" in refused.err
-    assert "leave it there with -d" in refused.err
+    assert "detach it with -d" in refused.err
     assert sh("ps", "--all").out == "no background processes\n"
 
 

@@ -43,7 +43,7 @@ def cast(sh: Shell) -> Path:
 @pytest.mark.proves("TTA-036", "TTA-037")
 def test_a_recording_goes_in_and_comes_out_the_same(sh: Shell, recording: Path) -> None:
     taken = sh("recording", "import", str(recording))
-    assert (taken.code, taken.out.splitlines()[0]) == (0, "PROC-001 is that recording")
+    assert (taken.code, taken.out.splitlines()[0]) == (0, "imported as PROC-001")
     out = sh.root / "again.jsonl"
     wrote = sh("recording", "export", "PROC-001", "-o", str(out), "--json").json["data"]
     assert out.read_text() == RECORDED
@@ -122,11 +122,11 @@ def test_a_broken_file_is_refused_with_its_name_and_leaves_nothing(
     (sh.root / "broken").write_text(text)
     ran = sh(*command, "broken")
     assert ran.code == 2
-    assert "broken is no recording" in ran.err
+    assert "broken is not a complete recording" in ran.err
     assert said in ran.err
     assert "longhouse recording export PROC-001 > FILE" in ran.err
     assert sh("ps", "--all").out == "no background processes\n"
-    assert "nothing is stored yet" in sh("artifact", "list").out
+    assert "no artifacts yet" in sh("artifact", "list").out
 
 
 def test_a_long_line_of_an_asciicast_is_read(sh: Shell) -> None:
@@ -201,20 +201,20 @@ def test_what_cannot_be_exported_says_what_can(sh: Shell, recording: Path) -> No
     recording.write_text(pipes)
     assert sh("recording", "import", str(recording)).code == 0
     refused = sh("recording", "export", "PROC-001", "--format", "asciicast")
-    assert "what ran in a terminal" in refused.err
+    assert "an asciicast records a terminal" in refused.err
     assert "longhouse recording export PROC-001" in refused.err
     assert "no file" not in refused.err
     assert sh("recording", "export", "PROC-404").code != 0
-    assert "no speed" in sh("replay", "PROC-001", "--speed", "-1").err
-    assert "no speed" in sh("replay", "PROC-001", "--speed", "fast").err
+    assert "is not a positive number" in sh("replay", "PROC-001", "--speed", "-1").err
+    assert "is not a positive number" in sh("replay", "PROC-001", "--speed", "fast").err
 
 
 def test_who_is_told_of_an_end_is_said_by_rules(sh: Shell) -> None:
-    assert "nobody is told" in sh("policy", "wakeup", "list").out
+    assert "no rules; to add one" in sh("policy", "wakeup", "list").out
     sh("call", "agents.register", "name=ada", "role=ui")
     words = ("--name", "tests", "--ending", "failure", "--agent", "ada")
     made = sh("policy", "wakeup", "add", *words)
-    assert made.out == "WAKE-001 tells ada of each failure named tests\n"
+    assert made.out == "WAKE-001 notifies ada of each failure named tests\n"
     assert "WAKE-001  ada" in sh("policy", "wakeup", "list").out
-    assert sh("policy", "wakeup", "remove", "WAKE-001").out == "WAKE-001 tells nobody any more\n"
+    assert sh("policy", "wakeup", "remove", "WAKE-001").out == "WAKE-001 is removed\n"
     assert "an agent or a job" in sh("policy", "wakeup", "add", "--name", "x").err

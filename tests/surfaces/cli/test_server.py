@@ -25,7 +25,7 @@ def test_up_starts_attaches_and_down_stops(sh: Shell) -> None:
         assert answer.status == 200
     again = sh(*UP, "--json").json["data"]
     assert (again["pid"], again["started"]) == (first["pid"], False)
-    assert "was already up" in sh(*UP).out
+    assert "is already up" in sh(*UP).out
     assert sh("down").out.startswith(f"stopped (pid {first['pid']})\n")
     assert not locate.is_alive(first["pid"])
     assert sh("down", "--json").json["data"]["stopped"] is False
@@ -35,7 +35,7 @@ def test_a_server_that_runs_says_which_flags_it_does_not_hear(sh: Shell) -> None
     url = sh(*UP, "--json").json["data"]["url"]
     assert sh("up", "--port", url.rpartition(":")[2]).err == ""
     unheard = sh("up", "--port", "1", "--no-runner-autostart")
-    assert "--port, --no-runner-autostart counts after `longhouse down`" in unheard.err
+    assert "--port, --no-runner-autostart applies after `longhouse down`" in unheard.err
     assert unheard.code == 0
 
 
@@ -90,7 +90,7 @@ def test_a_killed_server_leaves_a_record_that_misleads_nobody(sh: Shell) -> None
         pass
     assert (sh.dir / "server.json").exists()
     assert sh("status", "--json").json["data"]["seq"] == 1
-    assert "no server runs" in sh("down").out
+    assert "no server is running" in sh("down").out
     assert sh(*UP, "--json").json["data"]["started"]
 
 
@@ -119,7 +119,7 @@ def test_a_stopped_process_that_was_ours_once_is_not_ours_now(sh: Shell) -> None
         }
         (sh.dir / "server.json").write_text(json.dumps(record))
         for argv in (["down"], ["down", "--force"]):
-            assert "no server runs" in sh(*argv).out
+            assert "no server is running" in sh(*argv).out
         assert stranger.poll() is None
         stranger.terminate()
 
@@ -131,7 +131,7 @@ def test_a_server_that_hangs_is_ended_by_force_only(sh: Shell) -> None:
     assert ran.code == 4
     assert "--force" in ran.err
     assert sh("doctor").code == 1
-    assert f"ended (pid {pid})" in sh("down", "--force").out
+    assert f"killed (pid {pid})" in sh("down", "--force").out
 
 
 def test_racing_starts_end_with_one_server(sh: Shell) -> None:

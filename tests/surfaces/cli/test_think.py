@@ -13,13 +13,13 @@ from tests.thinking.world import codex, said_in_codex
 def test_cards_are_written_listed_shown_and_settled(sh: Shell) -> None:
     assert sh("think", "list").out == "no cards in graph on main\n"
     assert sh("think", "add", "hypothesis", "It is stale", "--id", "CARD-H1").out == (
-        "CARD-H1 is new on main\n"
+        "CARD-H1 is created on main\n"
     )
     said = "Read after write\nTwice, and then once more.\n"
     words = ("think", "add", "test", "-", "--id", "CARD-T1", "--supports", "CARD-H1")
     assert sh(*words, "--cmd", "make bench", "--tag", "slow", stdin=said).code == 0
-    assert sh(*words, stdin="Read after write\n").out == "CARD-T1 is there already on main\n"
-    assert sh(*words, stdin="Read twice\n").out == "CARD-T1 is renewed on main\n"
+    assert sh(*words, stdin="Read after write\n").out == "CARD-T1 is unchanged on main\n"
+    assert sh(*words, stdin="Read twice\n").out == "CARD-T1 is updated on main\n"
     out = sh("think", "list").out.splitlines()
     assert out[0].split() == ["CARD", "TYPE", "STATUS", "WHEN", "SAYS"]
     assert out[1].startswith("CARD-T1  test        open    just now  Read twice")

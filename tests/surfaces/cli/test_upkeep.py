@@ -16,7 +16,7 @@ def test_a_store_is_backed_up_restored_and_verified(sh: Shell, tmp_path: Path) -
     assert (again.code, "exists; nothing was restored" in again.err) == (4, True)
     new = str(tmp_path / "new")
     assert sh("restore", str(tmp_path / "b"), "--dir", new).code == 0
-    assert "all in order" in sh("verify", "--full", "--dir", new).out
+    assert "no problems" in sh("verify", "--full", "--dir", new).out
     assert "kept" in sh("call", "docs.show", "doc_kind=notes", "--dir", new).out
 
 
@@ -54,7 +54,7 @@ def test_a_file_is_added_listed_shown_and_written_out_again(sh: Shell, tmp_path:
     source.write_text("".join(f"line {n}\n" for n in range(50)))
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     assert f"artifact:{digest[:12]}" in sh("artifact", "add", str(source)).out
-    assert "known already" in sh("artifact", "add", str(source)).out
+    assert "already stored" in sh("artifact", "add", str(source)).out
     assert "log.txt" in sh("artifact", "list").out
     assert sh("artifact", "show", digest[:8], "--tail-lines", "2").out == "line 48\nline 49\n"
     assert sh("artifact", "get", "ART-001", "-o", str(target)).code == 0

@@ -102,7 +102,7 @@ def test_an_asciicast_is_taken_in_without_what_was_typed(files: Files) -> None:
         ("#!/bin/sh\nrm -rf .\n", "line 1"),
         (RECORDED.replace("hi\\r", "ho\\r"), "does not add up"),
         (RECORDED[: RECORDED.index('{"type":"end"')], "it stops after line 2"),
-        ("x" * (recordings.MOST_BYTES + 1), "at most 1000000 in one request"),
+        ("x" * (recordings.MOST_BYTES + 1), "one request takes 1000000"),
     ],
     ids=["nothing", "a script", "a changed byte", "half of it", "too much"],
 )
@@ -125,7 +125,7 @@ def test_what_cannot_be_had_as_a_file_says_so_before_any_of_it_is_sent(files: Fi
     assert files.get(task_id).status_code == 200
     refused = {
         "?format=asciicast": "format: only what ran in a terminal can be an asciicast",
-        "?format=mp4": "format: 'mp4' is none",
+        "?format=mp4": "format: unknown format 'mp4'",
         "?speed=2": "speed",
     }
     for query, said in refused.items():

@@ -270,8 +270,7 @@ def test_one_subject_can_be_read_up_to_a_moment(served: Served) -> None:
         ("until=soon", "until: expected a seq, not 'soon'; a seq is a whole number, such as 0"),
         (
             "newest=progress",
-            "newest: which row is the newest is known only up to a seq; "
-            "add until=SEQ, or leave newest out",
+            "newest: can only be used together with until; add until=SEQ, or omit newest",
         ),
     ],
 )

@@ -1,11 +1,11 @@
-"""`longhouse mcp`: what an MCP client starts, a thin way from its pipe to the store's server.
+"""`longhouse mcp`: the thin bridge between an MCP client's pipe and the store's server.
 
-    client ── lines of JSON-RPC ── bridge ── POST /mcp, one exchange a request ── server
+    client ── lines of JSON-RPC ── bridge ── POST /mcp, one exchange per request ── server
 
-The bridge answers what never changes by itself (`answers.json`, made from the registry), and sends
-everything else as a request of the newest protocol, whatever the client speaks: such a request
-carries all it needs, so there is no session on the server that a restart could end. Nothing heavy
-is imported: a client drops a server that is slow to answer.
+The bridge answers requests with fixed answers itself (`answers.json`, generated from the registry).
+It sends everything else in the newest protocol, whatever the client speaks: such a request is
+self-contained, so the server holds no session that a restart could lose. The bridge imports nothing
+heavy, because clients drop a server that is slow to start.
 """
 
 __all__: list[str] = []

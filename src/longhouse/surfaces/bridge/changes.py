@@ -1,7 +1,7 @@
-"""Which files change in the checkout that a bridge was started in, reported in its agent's name.
+"""Reports file changes in the bridge's checkout in its agent's name.
 
-After calls, at most every `changes_every_s`, a thread looks with git and reports what is new by
-`agents.changed`. No answer waits for it, and trouble with it is told once, on standard error.
+After calls, at most every `changes_every_s`, a thread asks git for changes and reports new ones
+with `agents.changed`. No answer waits for it, and a failure is reported once, on standard error.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["ChangeReports"]
 
 SHARE = 10
-"""A look that takes long is followed by a pause of so many times that: checkouts may be huge."""
+"""The pause after a scan is at least this many times its duration: checkouts may be huge."""
 NOT_THEIRS = ("AGENT_NOT_FOUND", "AGENT_TOKEN_REQUIRED")
-"""How an identity is refused that is not the client's, or no more."""
+"""Errors for an identity that is not, or no longer, the client's."""
 
 
 class _Acting(NamedTuple):
-    """An identity that the client has shown to hold."""
+    """An identity whose token the client has used."""
 
     agent: str
     agent_token: str
 
 
 class ChangeReports:
-    """The reports of one bridge; none for the agent of a job, since its runner looks by itself."""
+    """The reports of one bridge; none for a job's agent, because its runner reports."""
 
     def __init__(
         self, cli: Cli, client: ServedClient, clock: Callable[[], float] = time.monotonic
@@ -52,13 +52,13 @@ class ChangeReports:
         self._looking = self._complained = False
 
     def answered(self, request: SentRequest, data: bytes) -> None:
-        """Learn from an answered call who acts."""
+        """Learn from an answered call which agent is acting."""
         if not self._off and request.cmd.startswith("agents."):
             here = self._cli.settings.workspace
             self._acting = _acting_after(request, data, self._acting, here)
 
     def look(self, wire: Wire) -> None:
-        """Look at the checkout, if it is time; the first look only tells how it stands."""
+        """Scan the checkout if it is due; the first scan only sets the baseline."""
         self._off = self._off or not self._cli.settings.changes_every_s
         if self._off or self._looking or self._clock() < self._due_at:
             return
@@ -69,7 +69,7 @@ class ChangeReports:
             threading.Thread(target=self._run, args=(wire,), daemon=True).start()
 
     def end(self) -> None:
-        """The client has gone, and a look that is under way may fail as the process ends."""
+        """Report no more failures: a running scan may fail as the process exits."""
         self._complained = True
 
     def _run(self, wire: Wire) -> None:
@@ -117,9 +117,9 @@ class ChangeReports:
 def _acting_after(
     request: SentRequest, data: bytes, before: _Acting | None, workspace: str
 ) -> _Acting | None:
-    """Who acts after a call of the crew: whoever was given a token by it, or showed one in it.
+    """The acting agent after an `agents.*` call: the one that got a token from it or used one.
 
-    Whoever acts in a workspace other than the checkout's is somebody else, even of the same name.
+    An agent in another workspace than the checkout's is a different one, even with the same name.
     """
     given = arguments_of(request.params)
     name, token = given.get("agent"), given.get("agent_token")

@@ -1,9 +1,9 @@
-"""The loop of a bridge: one thread that waits for the client and for the server's answers.
+"""The bridge's loop: one thread that waits for the client and for the server's answers.
 
-It ends when the client closes its end, and never because of what a line says: each request gets its
-answer or a protocol error. Answers still on their way at the end get a moment, for whoever pipes a
-few requests in; after it, or when nobody reads any more, their connections are closed, by which the
-server cancels the calls.
+It ends when the client closes its pipe, never because of a line's content: each request gets its
+answer or a protocol error. Answers still pending then get a moment, for scripts that pipe in a few
+requests; after that, or when no one reads any more, their connections are closed, which makes the
+server cancel the calls.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def serve(cli: Cli, client: ServedClient) -> int:
     try:
         return BridgeLoop(cli, sys.stdin.fileno(), sys.stdout.fileno(), client).run()
     except BrokenPipeError:
-        return 0  # the client is gone, and so is the reason to stay
+        return 0  # the client is gone
 
 
 class BridgeLoop:
-    """One client's way to the server."""
+    """Connects one client to the server."""
 
     def __init__(self, cli: Cli, source: int, sink: int, client: ServedClient) -> None:
         self._cli = cli
@@ -65,7 +65,7 @@ class BridgeLoop:
         self._changes = ChangeReports(cli, client)
         self._chosen: SentRequest | None = None
         self._greeted = False
-        """Whether a client has just said hello: the server is looked for before it is needed."""
+        """Whether a client has just connected, so that the server is found before it is needed."""
 
     def run(self) -> int:
         self._selector.register(self._source, selectors.EVENT_READ, self._read)
@@ -92,7 +92,7 @@ class BridgeLoop:
         return time.monotonic() >= ends and not (self._waiting and self._search.active)
 
     def _deserted(self) -> bool:
-        """Whether nobody reads what is written."""
+        """Whether the client has closed the pipe we write to."""
         look = select.poll()
         look.register(self._sink, 0)
         return bool(look.poll(0))
@@ -100,7 +100,7 @@ class BridgeLoop:
     # ------------------------------------------------------------------ from the client
 
     def _read(self) -> bool:
-        """Take what the client has sent; False at its end."""
+        """Read what the client has sent; False at end of input."""
         data = os.read(self._source, 262_144)
         *ends, rest = data.split(b"\n")
         for end in ends if data else [b""]:
@@ -116,12 +116,12 @@ class BridgeLoop:
         return bool(data)
 
     def _take_line(self) -> None:
-        """Answer the line that has come to its end, whatever is in it."""
+        """Handle a complete line, whatever it contains."""
         line, too_long = bytes(self._line), self._too_long or len(self._line) > LINE_BYTES
         self._line.clear()
         self._too_long = False
         if too_long:
-            text = "the line is too long; send large things in parts (docs.artifact.join)"
+            text = "the line is too long; send large content in parts (docs.artifact.join)"
             self._write(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, text))
         elif line.strip():
             try:
@@ -132,7 +132,7 @@ class BridgeLoop:
     def _heard(self, line: bytes) -> None:
         message = read_message(line)
         if message is None:
-            return  # an answer, and nothing was asked
+            return  # an answer, though nothing was asked
         if message.id is not None:
             self._asked(line, message)
         elif message.method == "notifications/cancelled":
@@ -143,7 +143,7 @@ class BridgeLoop:
         meta = meta if isinstance(meta, dict) else {}
         version = meta.get(META + "protocolVersion")
         if version is not None and not (isinstance(version, str) and version.isprintable()):
-            text = "params._meta: the protocol version is no text"
+            text = "params._meta: the protocol version is not printable text"
             self._write(jsonrpc.error(asked.id, jsonrpc.INVALID_PARAMS, text))
             return
         result = self._answers.here(asked.method, asked.params, version)
@@ -159,7 +159,7 @@ class BridgeLoop:
     def _request(
         self, line: bytes, asked: RpcMessage, meta: dict[str, Any], version: str | None
     ) -> SentRequest:
-        """What is sent for a request: its line, unless an envelope or a key is missing."""
+        """The request to send: the client's line, unless an envelope or a key must be added."""
         params = asked.params
         call = _Call("", params, None, writes=False)
         if asked.method == "tools/call":
@@ -184,13 +184,13 @@ class BridgeLoop:
         )
 
     def _meet(self, params: dict[str, Any]) -> None:
-        """Who the client is, for every request that is sent in its name."""
+        """Remember who the client is, for every request sent on its behalf."""
         for ours, theirs in (("clientInfo", "clientInfo"), ("clientCapabilities", "capabilities")):
             if isinstance(params.get(theirs), dict):
                 self._client[META + ours] = params[theirs]
 
     def _cancel(self, id_: Any) -> None:
-        """Call a request off; nobody hears of it again."""
+        """Cancel a request; it gets no answer."""
         self._waiting = [request for request in self._waiting if request.id != id_]
         for exchange in [one for one, request in self._sent.items() if request.id == id_]:
             self._forget(exchange)
@@ -220,7 +220,7 @@ class BridgeLoop:
         self._search.start(self._chosen)
 
     def _lost(self) -> None:
-        """The server is not where it was."""
+        """Drop the link to a server that is no longer there."""
         if self._link is not None:
             self._link.wire.close()
             self._link = None
@@ -242,7 +242,7 @@ class BridgeLoop:
     def _arrived(self, exchange: Exchange) -> None:
         request = self._sent.get(exchange)
         if request is None:
-            return  # it was cancelled a moment ago
+            return  # it was just cancelled
         try:
             exchange.receive()
             if exchange.streams:
@@ -266,12 +266,12 @@ class BridgeLoop:
                 exchange.close()
 
     def _again(self, request: SentRequest) -> None:
-        """Repeat a request whose answer was lost, if that can do no harm."""
+        """Repeat a request whose answer was lost, if that is safe."""
         request.tries += 1
         if request.repeatable and request.tries < TRIES:
             self._send(request)
             return
-        trouble = Unreachable("the server ended again and again before it answered")
+        trouble = Unreachable(f"the connection to the server was lost {TRIES} times in a row")
         self._refuse(request, request.given_up(trouble))
 
     def _pass_on(self, exchange: Exchange, request: SentRequest, data: bytes) -> None:
@@ -279,7 +279,7 @@ class BridgeLoop:
         message = None if as_it_is else parsed(data)
         request.answered = not exchange.streams or (message is not None and "id" in message)
         if exchange.status == 401 and not request.denied:
-            # Whether the token was revoked, or the store is another one, the next look tells.
+            # The next search finds out whether the token was revoked or the store is another one.
             request.denied = self._search.refused = True
             self._lost()
             self._send(request)
@@ -293,7 +293,7 @@ class BridgeLoop:
             self._notice(request, data)
 
     def _notice(self, request: SentRequest, data: bytes) -> None:
-        """Remember who acts, and a choice of workspace: a new server has to be told of it."""
+        """Remember the acting agent, and the chosen workspace to restore on a new server."""
         self._changes.answered(request, data)
         if self._link is not None:
             self._changes.look(self._link.wire)
@@ -303,7 +303,7 @@ class BridgeLoop:
                 self._chosen = request if request.cmd == "workspace.use" else None
 
     def _write_refused(self, request: SentRequest, status: int, data: bytes) -> None:
-        """A refusal at the server's door, before there was any MCP, says why in our own shape."""
+        """Pass on a refusal from before the MCP layer, which is in Longhouse's own format."""
         try:
             trouble = outcome_of_text(data.decode("utf-8", "replace")).error
         except Unreachable:
@@ -330,7 +330,7 @@ class BridgeLoop:
 
 
 class _Call(NamedTuple):
-    """A tool call: its command, its parameters with a key if it writes, and that key."""
+    """A tool call: its command, its parameters including a key if it writes, and that key."""
 
     cmd: str
     params: dict[str, Any]
@@ -353,14 +353,14 @@ def _keyed(params: dict[str, Any]) -> _Call:
 
 
 class Search:
-    """Looks for the server in a thread, and tells the loop when it has found it."""
+    """Searches for the server in a thread, and wakes the loop when it is found."""
 
     def __init__(self, cli: Cli, selector: selectors.BaseSelector, client: ServedClient) -> None:
         self._cli = cli
         self._client = client
         self._selector = selector
         self.refused = False
-        """Whether the server that was found last did not take the client's token."""
+        """Whether the server found last rejected the client's token."""
         self._found: ServerLink | LonghouseError | None = None
         self._seeker: Any = None
         self._signal: tuple[int, int] | None = None
@@ -398,5 +398,5 @@ class Search:
         except LonghouseError as error:
             self._found = error
         except Exception as error:
-            self._found = InternalError(f"a defect of Longhouse: {type(error).__name__}: {error}")
+            self._found = InternalError(f"a defect in Longhouse: {type(error).__name__}: {error}")
         os.write(self._signal[1], b".")

@@ -1,7 +1,7 @@
-"""What a client says: what is answered here, and how the rest is said to the server.
+"""Answers to a client: fixed ones from here, and the server's in the client's protocol.
 
-Clients of the handshake era are spoken for in the newest protocol: their requests get the envelope
-that it asks for, and what only it has is taken out of their answers.
+Requests of handshake-era clients are sent in the newest protocol: they get the envelope it
+requires, and fields that only it has are removed from the answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ONLY_MODERN = ("resultType", "ttlMs", "cacheScope", "_meta")
 
 
 class Answers:
-    """The generated file: what the server would answer."""
+    """The generated file of answers that the server would give."""
 
     def __init__(self, path: Path = ANSWERS) -> None:
         found = json.loads(path.read_bytes())
@@ -28,7 +28,7 @@ class Answers:
         self._versions: list[str] = found["handshake_versions"]
 
     def here(self, method: str, params: dict[str, Any], version: str | None) -> Any | None:
-        """A result that never changes, or None; `version` is None in the handshake era."""
+        """The fixed result for a method, or None; `version` is None in the handshake era."""
         if version is not None:
             capable = isinstance(params["_meta"].get(META + "clientCapabilities"), dict)
             return self._by_era["modern"].get(method) if version == MODERN and capable else None
@@ -39,7 +39,7 @@ class Answers:
 
 
 def translated(message: dict[str, Any]) -> dict[str, Any]:
-    """A message of the server as a client of the handshake era knows it."""
+    """A message from the server in the form that a handshake-era client expects."""
     result = message.get("result")
     if isinstance(result, dict):
         kept = {name: value for name, value in result.items() if name not in _ONLY_MODERN}

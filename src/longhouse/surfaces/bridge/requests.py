@@ -1,4 +1,4 @@
-"""Who the client is, and what it asked for, as it is sent to the server."""
+"""The client that a bridge serves, and its requests as sent to the server."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["SentRequest", "ServedClient", "arguments_of", "parsed"]
 
 
 class ServedClient(NamedTuple):
-    """Whom a bridge serves: the client whose entry started it, or the agent of a job.
+    """The client that a bridge serves: the one whose entry started it, or a job's agent.
 
-    `role` is the most that it may do, None what its token says. `agent_token` is an agent's own,
-    which its runner made.
+    `role` limits what it may do; None leaves that to its token. `agent_token` is the token that a
+    runner created for its agent.
     """
 
     name: str
@@ -25,7 +25,7 @@ class ServedClient(NamedTuple):
 
 
 class SentRequest:
-    """One request and how often it was sent; a call that is known to write carries a key."""
+    """One request and how often it was sent; a call known to write carries a key."""
 
     __slots__ = (
         "answered",
@@ -67,20 +67,20 @@ class SentRequest:
         self.tries = 0
         self.answered = False
         self.denied = False
-        """Whether the server did not take the client's token for it."""
+        """Whether the server rejected the client's token for it."""
 
     @property
     def repeatable(self) -> bool:
-        """Whether carrying it out twice does no harm."""
+        """Whether running it twice is safe."""
         return not self.writes or self.key is not None
 
     def given_up(self, trouble: LonghouseError) -> LonghouseError:
-        """What to tell the client when there is no further try."""
+        """The error for the client when there are no more tries."""
         return outcome_unknown(self.cmd, self.key) if self.writes and self.tries else trouble
 
 
 def arguments_of(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool call passes, where a portal may have it in `args`."""
+    """The arguments of a tool call, including those that a portal nests in `args`."""
     arguments = params.get("arguments")
     arguments = arguments if isinstance(arguments, dict) else {}
     inner = arguments.get("args")
@@ -88,7 +88,7 @@ def arguments_of(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parsed(message: bytes) -> dict[str, Any] | None:
-    """A JSON-RPC message, or None for anything else, such as a refusal at the door."""
+    """A JSON-RPC message, or None for anything else, such as a refusal by the access gate."""
     try:
         found = json.loads(message)
     except (ValueError, RecursionError):

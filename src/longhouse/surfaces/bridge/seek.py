@@ -1,10 +1,10 @@
-"""The store's server, for a bridge: the one that runs, or one that is started.
+"""Finds the store's server for a bridge, or starts one.
 
-A server of another version is replaced, but only by a bridge that has just been started: bridges of
-two versions that live side by side take turns by sharing, not by ending each other's server.
+A server of another version is replaced, but only by a bridge that has just started: bridges of two
+versions running side by side share a server instead of stopping each other's.
 
-What the client asks goes out under a token of the client's own; the person's starts the server, and
-makes that token when there is none.
+The client's requests carry the client's own token. The user's token is used only to start the
+server and to create the client's token if there is none.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 __all__ = ["Seeker", "ServerLink"]
 
 IDLE_EXIT_S = 900
-"""A server that a bridge started leaves after a quarter of an hour without a call."""
+"""A server that a bridge started exits after 15 minutes without a call."""
 
 PATIENCE_S = 45.0
 PAUSE_S = 0.05
 
 
 class ServerLink(NamedTuple):
-    """A server that answered, and a wire to it with what every request carries."""
+    """A server that answered, and a wire to it with the headers every request needs."""
 
     wire: Wire
     instance: str
 
 
 class Seeker:
-    """Finds the server again and again; blocks, so that it is for a thread of its own."""
+    """Finds the server as often as needed; it blocks, so it runs in its own thread."""
 
     def __init__(self, cli: Cli, session: str, client: ServedClient) -> None:
         self._cli = cli
@@ -55,9 +55,9 @@ class Seeker:
     def seek(
         self, restore: Mapping[str, str], body: bytes | None, *, refused: bool = False
     ) -> ServerLink:
-        """A server; a new one first hears `body`, which restores what the old one remembered.
+        """A link to the server; a new one is first sent `body`, which restores its session.
 
-        `refused` when the last one did not take the client's token.
+        `refused` if the last one rejected the client's token.
         """
         ends = time.monotonic() + PATIENCE_S
         while True:
@@ -87,7 +87,7 @@ class Seeker:
                     self._replace(found[0])
                 self._start()
             except LonghouseError as error:
-                # One that is on its way in or out holds the store: it answers, or lets go, soon.
+                # A server that is starting or stopping holds the store: wait until it is done.
                 if error.code != "SERVER_RUNNING" or time.monotonic() > ends:
                     raise
                 time.sleep(PAUSE_S)
@@ -99,7 +99,7 @@ class Seeker:
         except ProcessLookupError:
             return
         except PermissionError:
-            return  # another user's server: it is used as it is
+            return  # another user's server: use it as it is
 
     def _start(self) -> None:
         from longhouse.surfaces.cli.commands.up import server_arguments, server_environment
@@ -110,7 +110,7 @@ class Seeker:
         launch.start(self._cli.settings, arguments, environment=server_environment(self._cli))
 
     def _credential(self, wire: Wire, *, refused: bool) -> dict[str, str]:
-        """What the client calls under. Each process of a client is a caller of its own."""
+        """The headers that authenticate the client; each of its processes is its own caller."""
         if self._client.agent_token:
             return locate.bearer(self._client.agent_token)
 
@@ -124,7 +124,7 @@ class Seeker:
         tokens = ClientTokens(self._cli.settings, self._client.name)
         try:
             own = tokens.obtain(ask, refused=refused)
-        except Forbidden:  # the token that the person chose for us may make no other
+        except Forbidden:  # the user's token may not create others
             return {"Longhouse-Role": self._client.role or "agent"}
         most = self._client.role or "operator"
         return {**locate.bearer(own.token), "Longhouse-Role": most}

@@ -1,7 +1,7 @@
-"""The command line. Nothing heavy is imported before it is known what is wanted.
+"""The command line. It imports nothing heavy before it knows which command to run.
 
-`main` finds the command, reads its arguments, runs it, and turns what comes back, answer or error,
-into text for people or into `{ok, command, data, error}`. The exit code follows `ok`.
+`main` finds the command, parses its arguments, runs it, and prints the answer or the error as text
+for people or as `{ok, command, data, error}`. The exit code follows `ok`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _fill_closed_streams() -> None:
-    """Let no file that we open take the place of a stream that was closed."""
+    """Keep files we open from taking the descriptor of a closed standard stream."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)  # writing there fails
@@ -37,12 +37,12 @@ def _fill_closed_streams() -> None:
 
 
 def _import_nothing_from_here() -> None:
-    """Take the current folder off the import path, where `python -m` and PYTHONPATH may put it.
+    """Remove the current folder from the import path, where `python -m` and PYTHONPATH may put it.
 
-    It may be a repository of strangers. What we start ourselves has never had it there.
+    It may be an untrusted repository. Processes that we start never have it on their path.
     """
     try:
-        here = os.getcwd()  # noqa: PTH109  (nothing is imported yet but what Python has by itself)
+        here = os.getcwd()  # noqa: PTH109  (nothing beyond what Python itself loads is imported yet)
     except FileNotFoundError:
         return
     if here != os.path.abspath(f"{__file__}/../../../.."):  # noqa: PTH100

@@ -1,7 +1,7 @@
-"""`longhouse job apply`: takes the changes that a job waits with into the work tree, or drops them.
+"""`longhouse job apply`: applies a job's pending changes to the work tree, or drops them.
 
-They lie in the job's worktree, on the machine that ran it. The work tree changes as a whole or not
-at all, and a run that was cut off between the files and the record can simply be repeated.
+They are in the job's worktree, on the machine that ran it. The work tree gets all of the changes or
+none, and a run that stopped between the files and the record can simply be repeated.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ __all__ = ["apply"]
 
 
 def apply(cli: Cli, job: str, drop: bool = False, merged: bool = False) -> Shown:
-    """`merged` where the person has put them into the work tree already."""
+    """`merged` if the person has already merged them by hand."""
     from longhouse.runner.worktrees import Worktree
 
     if drop and merged:
         raise InvalidInput(
-            "--merged: changes that are merged are not dropped",
+            "--merged: cannot be combined with --drop",
             recovery=f"longhouse job apply {job} --merged",
         )
     found = cli.call("jobs.open", job=job, max_events=0)["job"]
@@ -29,24 +29,24 @@ def apply(cli: Cli, job: str, drop: bool = False, merged: bool = False) -> Shown
     waits, here = found.get("changes"), worktree.is_here
     if waits is None and not (here and found["status"] in ("FAILED", "CANCELED")):
         raise Conflict(
-            f"{job} is {found['status']} and has no changes that wait",
-            recovery=f"see how it stands: longhouse job show {job}",
+            f"{job} is {found['status']} and has no pending changes",
+            recovery=f"see its state: longhouse job show {job}",
         )
     if not here and not (drop or merged):
         raise Conflict(
             f"the worktree of {job} is not on this machine: {waits}",
-            recovery="run this where it is; or open the patch that the job names under refs, "
-            f"put it into your work tree, and: longhouse job apply {job} --merged",
+            recovery="run this on that machine; or open the patch that the job lists under refs, "
+            f"apply it to your work tree, and: longhouse job apply {job} --merged",
         )
-    said = f"the changes of {job} are dropped" if drop else f"the changes of {job} are taken"
+    said = f"the changes of {job} are dropped" if drop else f"the changes of {job} are merged"
     changed = None
     if here and not (drop or merged):
         if why := worktree.bring_home(worktree.patch()):
             raise Conflict(
                 f"nothing was changed: {why}",
-                recovery=f"undo, commit or stash what is in the way in {worktree.home}, then "
-                f"repeat; or merge them by hand from {worktree.path} and say so: longhouse job "
-                f"apply {job} --merged; or give them up: longhouse job apply {job} --drop",
+                recovery=f"undo, commit or stash the conflicting changes in {worktree.home}, then "
+                f"repeat; or merge by hand from {worktree.path}, then: longhouse job "
+                f"apply {job} --merged; or discard them: longhouse job apply {job} --drop",
             )
         said = f"the changes of {job} are in {worktree.home}"
         changed = worktree.changed(settings.project_root)

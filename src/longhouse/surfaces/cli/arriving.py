@@ -1,7 +1,7 @@
-"""`longhouse agent init`: who this session is. It never asks where nobody can answer.
+"""`longhouse agent init`: chooses this session's identity. It asks only on a terminal.
 
-A name that is asked for is registered or adopted. Otherwise a new identity is taken, unless an
-earlier one from here is silent and has unfinished work: then a person chooses, or it is refused.
+A requested name is registered or adopted. Without one, a new identity is registered, unless an
+earlier one from here is silent with unfinished work: then a person chooses, or the command fails.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ def init(
     non_interactive: bool = False,
 ) -> Shown:
     if adopt and register:
-        raise InvalidInput("--adopt and --register: say one", recovery="--register NAME")
+        raise InvalidInput(
+            "--adopt: cannot be combined with --register", recovery="--register NAME"
+        )
     asks = not (non_interactive or cli.as_json) and sys.stdin.isatty() and sys.stdout.isatty()
     if adopt:
         return _adopt(cli, adopt, scope, asks=asks)
     if register:
-        return _register(cli, register, role, "the name was asked for")
+        return _register(cli, register, role, "this name was requested")
     found = cli.call(
         "agents.recommend",
         known=kept_names(cli)[:200],
@@ -48,8 +50,8 @@ def init(
     if not asks:
         first = silent[0]["agent_id"]
         raise AmbiguousSession(
-            f"it cannot be decided safely who you are: {found['reason']}",
-            recovery=f"`longhouse agent init --adopt {first}` to continue it (recommended: "
+            f"there is no safe way to choose your identity: {found['reason']}",
+            recovery=f"`longhouse agent init --adopt {first}` to continue as it (recommended: "
             f"{silent[0]['resume_reason']}), or `longhouse agent init --register NAME`",
         )
     return _choose(cli, silent, role, scope)
@@ -58,7 +60,7 @@ def init(
 def _choose(cli: Cli, silent: list[dict[str, Any]], role: str | None, scope: str | None) -> Shown:
     for one in silent:
         cli.out.line(f"{one['agent_id']} is {one['liveness']}: {one['evidence']}")
-    answer = _ask(cli, "Continue as which of them? Leave it empty for a new identity: ")
+    answer = _ask(cli, "Continue as which of them? Press Enter for a new identity: ")
     if answer:
         return _adopt(cli, answer, scope, asks=True)
     return _register(cli, None, role, "a person chose a new identity")
@@ -117,14 +119,14 @@ def _adopt(cli: Cli, agent: str, scope: str | None, *, asks: bool) -> Shown:
         if not asks or error.code != "ADOPTION_REJECTED":
             raise
         cli.out.line(error.message)
-        if _ask(cli, f"Continue as {agent} all the same? Type its name: ") != agent:
+        if _ask(cli, f"Continue as {agent} anyway? Type its name to confirm: ") != agent:
             raise
         made = cli.call("agents.adopt", agent=agent, interactive=True, confirm=True, **evidence)
     return arrive(cli, made, "adopt", made["recommendation"])
 
 
 def arrive(cli: Cli, made: dict[str, Any], mode: str, why: str) -> Shown:
-    """Keep the token, and say who this session is from now on."""
+    """Save the token, and report this session's identity."""
     agent = made["agent"]
     path = keep(cli, agent["agent_id"], made["agent_token"])
     data = {
@@ -141,7 +143,7 @@ def arrive(cli: Cli, made: dict[str, Any], mode: str, why: str) -> Shown:
 
 def _lines(cli: Cli, data: dict[str, Any]) -> Iterable[str]:
     agent = data["agent"]
-    verb = "continues" if data["mode"] == "adopt" else "is"
+    verb = "continues as" if data["mode"] == "adopt" else "is"
     yield f"this session {verb} {data['agent_id']} (role {agent['role']}): {data['recommendation']}"
     if cli.out.for_people:
         yield cli.out.style(f"export LONGHOUSE_AGENT_ID={data['agent_id']}", "dim")

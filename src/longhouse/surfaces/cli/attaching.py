@@ -1,9 +1,9 @@
-"""Attaching to a program in a terminal: its screen here, our keys there.
+"""Attaches to a program in a terminal: shows its screen here, and sends our keys there.
 
 One loop waits for the keyboard, the screen, the stream of frames and at most two calls: one reads
-what is missing, the other sends what was typed. Keys that come while one is under way wait and go
-together, so none overtakes another. Bytes are followed by their offset: whoever falls behind takes
-a snapshot and goes on from its place.
+missing output, the other sends keys. Keys typed while a call is in flight wait and are sent
+together, so they stay in order. Output is tracked by byte offset: a viewer that falls behind takes
+a snapshot and continues from its offset.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _NOT_YET_S = 0.05
 _DETACH = re.compile(
     rb"\x1d|\x1b\[93(?::\d*)*;(?:5|69|133|197)(?::[12])?(?:;[\d:]*)?u|\x1b\[27;5;93~"
 )
-"""Ctrl-], as terminals send it by itself and under the newer protocols for keys, where the locks
-of capitals and numbers count too."""
+"""Ctrl-], as plain terminals send it and in the newer keyboard protocols, which also encode Caps
+Lock and Num Lock."""
 
 
 class _Call:
-    """One call to the server, repeated as any client does, that nobody waits for."""
+    """One non-blocking call to the server, retried as every client does."""
 
     def __init__(self, door: RemoteDoor, cmd: str, **args: Any) -> None:
         self.cmd = cmd
@@ -55,7 +55,7 @@ class _Call:
         self._go_on(None)
 
     def ready(self) -> None:
-        """Its socket has something."""
+        """Handle readable data on its socket."""
         assert self.exchange is not None
         try:
             self.exchange.receive()
@@ -69,7 +69,7 @@ class _Call:
         return None
 
     def awake(self) -> None:
-        """Its pause is over."""
+        """Try again after a pause."""
         self.wakes_at = None
         self._door.move()
         self._go_on(None)
@@ -102,7 +102,7 @@ class _Call:
 
 
 class _Frames:
-    """The stream of a task's frames, taken up again where it was lost."""
+    """The stream of a task's frames, resumed where it broke off."""
 
     def __init__(self, door: RemoteDoor, task_id: str, after: int) -> None:
         self.after = after
@@ -113,7 +113,7 @@ class _Frames:
         self._open()
 
     def ready(self) -> list[dict[str, Any]]:
-        """The frames that have come."""
+        """The frames that have arrived."""
         assert self.exchange is not None
         self.wakes_at = time.monotonic() + _QUIET_S
         try:
@@ -128,7 +128,7 @@ class _Frames:
         if frames:
             self.after = frames[-1]["seq"]
             self._retry = self._new_retry()
-        if self.exchange.done:  # the last frames may have come together with the end
+        if self.exchange.done:  # the last frames may arrive together with the end
             self._lost(Unreachable("the server ended the stream"))
         return frames
 
@@ -161,12 +161,12 @@ class _Frames:
 
 
 class Attachment:
-    """One person at one task, until it ends or they leave."""
+    """One person attached to one task, until it exits or they detach."""
 
     def __init__(self, door: RemoteDoor, terminal: RawTerminal, task: dict[str, Any]) -> None:
         self.task_id: str = task["task_id"]
         self.failure: str | None = None
-        """Why what was typed last did not get there."""
+        """Why the keys typed last did not reach the program."""
         self.detached = False
         self._door, self._terminal = door, terminal
         self._running = task["status"] == "running"
@@ -182,7 +182,7 @@ class Attachment:
         self._after = task["next_seq"] - 1 if self._running else -1
 
     def run(self) -> None:
-        """Look on and type until it ends or Ctrl-] is pressed."""
+        """Show output and send keys until the task exits or Ctrl-] is pressed."""
         if self._running:
             self._reading = self._call("tool.task_snapshot")
         frames = _Frames(self._door, self.task_id, self._after)
@@ -203,7 +203,7 @@ class Attachment:
         return self._ended and shown and not self._terminal.backlog
 
     def _turn(self, frames: _Frames) -> None:
-        """Wait for whatever comes first, and see to it."""
+        """Wait for the next event and handle it."""
         acts: dict[int, Callable[[], None]] = {self._terminal.bell: self._on_signal}
         if not self.detached and len(self._typed) < _MOST_TYPED:
             acts[self._terminal.keys] = self._on_keys
@@ -237,7 +237,7 @@ class Attachment:
         if self._stuck_until is not None and self._stuck_until <= now:
             self._stuck_until = None
 
-    # What comes from the keyboard
+    # Keyboard
 
     def _on_signal(self) -> None:
         if signal.SIGWINCH in self._terminal.heard() and not self._others_size:
@@ -255,10 +255,10 @@ class Attachment:
             data = data[: leave.start()] if leave else b""
         self._typed += data
         if data and self._terminal.size != self._size:
-            self._wants_size = True  # who types sets the size
+            self._wants_size = True  # the last one to type sets the size
 
     def _send(self) -> None:
-        """Begin the next call that tells the task something, if none is under way."""
+        """Start the next call that resizes or types, if none is in flight."""
         if self._sending is not None or not self._running:
             return
         if self._wants_size and self._size == self._terminal.size:
@@ -288,7 +288,7 @@ class Attachment:
             self.failure = why
             self._terminal.ring()
 
-    # What goes to the screen
+    # Screen
 
     def _on_frames(self, frames: _Frames) -> None:
         for frame in frames.ready():
@@ -312,7 +312,7 @@ class Attachment:
                 self._target = max(self._target, total)
 
     def _on_output(self, offset: int, size: int, chunk: str | None) -> None:
-        """Show a frame's text at once where it goes on from what is shown; else it is read."""
+        """Show a frame's text if it continues what is shown; otherwise it is fetched later."""
         self._target = max(self._target, offset + size)
         if self._reading is not None or chunk is None or not offset <= self._have < offset + size:
             return
@@ -322,7 +322,7 @@ class Attachment:
             self._have = offset + size
 
     def _read(self) -> None:
-        """Ask for what is missing: as text, or as a snapshot where that is too much."""
+        """Fetch missing output as text, or as a snapshot if there is too much of it."""
         if self._reading is not None or self._stuck_until is not None:
             return
         if max(self._target - self._have, self._terminal.backlog) > LAG_BYTES:
@@ -350,7 +350,7 @@ class Attachment:
         if result["next_cursor"] > self._have:
             self._have = result["next_cursor"]
         elif self._ended:
-            self._have = self._target  # it is not there any more
+            self._have = self._target  # the rest is no longer stored
         else:
             self._stuck_until = time.monotonic() + _NOT_YET_S  # held back: it may be a secret
 

@@ -1,7 +1,7 @@
-"""Runs `bd`: an argv list in, JSON out. Never a shell, never for longer than it may take.
+"""Runs `bd`: an argv list in, JSON out; never through a shell, always with a timeout.
 
-The one place that knows how `bd` is spoken to, and into which of five classes its failures fall:
-not found, timeout, bad arguments, a non-zero exit, and unknown.
+The only place that knows how to call `bd`. Its failures fall into five classes: not found, timeout,
+bad arguments, non-zero exit, and unknown.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = [
 
 TIMEOUT_S = 30.0
 LONGEST_TEXT = 100_000
-"""Linux takes no single argument past 128 KiB."""
+"""Linux accepts no single argument longer than 128 KiB."""
 MISUSE = ("unknown flag", "unknown command", "unknown shorthand", "invalid argument", "usage:")
 LIST = ("list", "--json", "--all", "--limit", "0")
-"""All issues: `bd` would hide closed ones, and show only the first fifty."""
+"""All issues: by default `bd` hides closed ones and lists only the first fifty."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 
@@ -50,36 +50,36 @@ class BdMissing(Conflict):
     """`bd` is not installed."""
 
     code = "BD_NOT_FOUND"
-    fix = "install Beads so that `bd --version` answers, then repeat the command"
+    fix = "install Beads so that `bd --version` works, then repeat the command"
 
 
 class BdTimeout(StoreError):
     """`bd` did not answer in time."""
 
     code = "BD_TIMEOUT"
-    fix = "it may have done it all the same: `longhouse beads refresh` reads what is so now"
+    fix = "the change may still have been made; check with `longhouse beads refresh`"
 
 
 class BdBadArgs(InvalidInput):
-    """`bd` does not take these arguments."""
+    """`bd` rejected the arguments."""
 
     code = "BD_BAD_ARGS"
     fix = "this version of bd may be too old or too new; see `bd --version`"
 
 
 class BdNonZeroExit(Conflict):
-    """`bd` refused, or failed."""
+    """`bd` refused or failed."""
 
     code = "BD_NON_ZERO_EXIT"
-    fix = "see what is so now: `longhouse beads refresh`, then `bd show ID`"
+    fix = "check the current state: `longhouse beads refresh`, then `bd show ID`"
 
 
 class BdUnknown(StoreError):
-    """`bd` answered something that nobody understands, or could not be run."""
+    """`bd` printed something unexpected, or could not be run."""
 
     code = "BD_UNKNOWN"
     retryable = False
-    fix = "see what it says by itself: `bd list --json`"
+    fix = "run it by hand to see what it prints: `bd list --json`"
 
 
 def close(issue: str, reason: str | None) -> list[str]:
@@ -96,7 +96,7 @@ def add_comment(issue: str, text: str) -> list[str]:
 
 
 def claim(issue: str) -> list[str]:
-    """Assigned to the actor and in progress, in one step of which only one can succeed."""
+    """Assign it to the actor and start it, atomically: only one claimant succeeds."""
     return ["update", _issue(issue), "--claim"]
 
 
@@ -109,11 +109,11 @@ def set_status(issue: str, status: str) -> list[str]:
 
 
 def _issue(text: str) -> str:
-    """The id of an issue, which can be no flag."""
+    """The id of an issue, checked so that it cannot be taken for a flag."""
     if not _ID.match(text.strip()):
         raise InvalidInput(
             f"id: {text[:80]!r} is not the id of an issue",
-            recovery="pass one that `longhouse call agents.sessions` lists, like bb-12",
+            recovery="pass an id that `longhouse call agents.sessions` lists, such as bb-12",
         )
     return text.strip()
 
@@ -125,26 +125,26 @@ def _reason(reason: str | None) -> list[str]:
 def _said(name: str, text: str) -> str:
     said = text.strip()
     if not said or "\0" in said:
-        raise InvalidInput(f"{name}: is empty", recovery=f"say something in {name}")
+        raise InvalidInput(f"{name}: is empty", recovery=f"put some text in {name}")
     if len(said.encode()) > LONGEST_TEXT:
         raise InvalidInput(
-            f"{name}: is longer than {LONGEST_TEXT} bytes", recovery=f"say less in {name}"
+            f"{name}: is longer than {LONGEST_TEXT} bytes", recovery=f"shorten {name}"
         )
     return said
 
 
 def ask_bd(args: Sequence[str], *, cwd: Path, timeout_s: float = TIMEOUT_S) -> Any:
-    """What `bd` says, as JSON."""
+    """The parsed JSON output of `bd`."""
     try:
         return json.loads(_run(args, cwd, timeout_s))
     except ValueError:
-        raise BdUnknown(f"bd {args[0]}: it printed no JSON") from None
+        raise BdUnknown(f"bd {args[0]}: the output is not JSON") from None
 
 
 def tell_bd(
     args: Sequence[str], *, actor: str | None, cwd: Path, timeout_s: float = TIMEOUT_S
 ) -> None:
-    """Have `bd` change something, in the name of `actor`."""
+    """Make a change through `bd` in the name of `actor`."""
     _run([*(("--actor", actor) if actor else ()), *args], cwd, timeout_s)
 
 
@@ -178,7 +178,7 @@ def _run(args: Sequence[str], cwd: Path, timeout_s: float) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Nothing that was started here goes on: not `bd`, nor what it started."""
+    """Kill `bd` and everything it started, if it is still running."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -189,7 +189,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _first_words(output: bytes) -> str:
-    """The first line that says something, or what an error in JSON says."""
+    """The first line of the output, or of the error message in it if it is JSON."""
     text = output.decode("utf-8", "replace").strip()
     with suppress(ValueError):
         told = json.loads(text)

@@ -1,6 +1,6 @@
-"""What only someone who stands in the working tree can see: links, and uncommitted changes.
+"""What only a process in the working tree can see: symbolic links and uncommitted changes.
 
-The server decides about scopes and never looks at files; this resolves links before it is asked.
+The server decides about scopes without looking at files, so links are resolved here first.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ MOST_FILES = 500
 
 
 def checkout_root(cwd: Path | None = None) -> Path:
-    """The root of the worktree that one stands in, linked or not; outside of git, where one is."""
+    """The root of the current worktree, linked or not; outside git, the current folder."""
     here = Path.cwd() if cwd is None else cwd
     found = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     return Path(os.path.realpath(found))
 
 
 def place(scope: str | None) -> dict[str, Any]:
-    """A scope with its links resolved, and the checkout it is seen from.
+    """A scope with its links resolved, and the checkout it belongs to.
 
-    Paths start at the root of the checkout, wherever in it one stands; `./x` and `../x` start here.
+    Paths are relative to the checkout's root, except `./x` and `../x`, which are relative to the
+    current folder.
     """
     root = checkout_root()
     given: dict[str, Any] = {"root": str(root)}
@@ -40,14 +41,14 @@ def place(scope: str | None) -> dict[str, Any]:
     stars = written[len(bare) :]
     joined = "/" if stars and bare.endswith("/") else ""
     path = os.path.realpath(base / bare)
-    # "/" alone means the project to the server; the root of the file system lies outside of it.
+    # To the server "/" means the project, so the file system's root is sent as "/.".
     return {**given, "scope": ("/." if path == "/" else path) + joined + stars}
 
 
 def changed_files(scope: str | None = None) -> list[str]:
-    """The first files with uncommitted changes, as evidence; none with a name nobody could read.
+    """The first files with uncommitted changes, as evidence, without unprintable names.
 
-    None, too, where git cannot tell.
+    Empty if git fails.
     """
     from longhouse.runner.git import FAILED
 
@@ -59,7 +60,7 @@ def changed_files(scope: str | None = None) -> list[str]:
 
 
 def uncommitted_files(scope: str | None = None) -> list[str]:
-    """Files with uncommitted changes, from the root of the checkout on; or one of FAILED."""
+    """Files with uncommitted changes, relative to the checkout's root; may raise one of FAILED."""
     from longhouse.runner.changed_files import uncommitted
     from longhouse.runner.git import beside, folder_of_ours
 
@@ -70,7 +71,7 @@ def uncommitted_files(scope: str | None = None) -> list[str]:
     with ExitStack() as opened:
         try:
             made = opened.enter_context(folder_of_ours(root))
-        except OSError:  # a person who asks is not kept from an answer by a folder
+        except OSError:  # our folder cannot be used: a temporary one is good enough here
             made = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         found = uncommitted(beside(made / "git", root), only)
     return [name.decode("utf-8", "replace") for name in found]

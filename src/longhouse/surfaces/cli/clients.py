@@ -1,7 +1,7 @@
-"""The lines that connect an MCP client to this store.
+"""The entries that connect an MCP client to this store.
 
-A client may start us with an empty environment and from another folder, so that command, store
-and workspace are spelled out.
+A client may start us with an empty environment and in another folder, so the command, the store
+and the workspace are spelled out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OURS = ("longhouse", "lh")
 
 
 def program() -> list[str]:
-    """How to start this very Longhouse again, wherever the caller stands."""
+    """How to start this same Longhouse again from any folder."""
     script = Path(sys.argv[0])
     if script.name in _OURS and script.is_file():
         return [str(script.absolute())]
@@ -28,10 +28,10 @@ def program() -> list[str]:
 
 
 def spoken() -> str:
-    """How a person in this shell says it: by name where the shell finds us by name."""
+    """How to type this program in this shell: by name if the shell finds it by name."""
     script = Path(sys.argv[0])
     if script.name not in _OURS and script != Path(longhouse.__file__).with_name("__main__.py"):
-        return "longhouse"  # inside of another program
+        return "longhouse"  # called from another program
     import shutil
 
     first, *rest = program()
@@ -45,12 +45,12 @@ def spoken() -> str:
 
 
 def as_spoken(line: str) -> str:
-    """A command line of ours, as it is pasted into this shell."""
+    """A Longhouse command line, ready to paste into this shell."""
     return line.replace("longhouse ", f"{spoken()} ", 1) if line.startswith("longhouse ") else line
 
 
 def entries(settings: Settings) -> dict[str, str]:
-    """What to paste, for each kind of client."""
+    """The entry to paste, for each kind of client."""
     first, *rest = program()
     args = [*rest, "mcp", "--dir", str(settings.dir), "--workspace", settings.workspace]
     claude = [first, *args, "--client", "claude-code"]
@@ -68,5 +68,5 @@ def entries(settings: Settings) -> dict[str, str]:
 
 
 def _quoted(value: object) -> str:
-    """JSON, which TOML reads alike; a path stays as its owner writes it."""
+    """JSON, which is also valid TOML here; non-ASCII paths stay readable."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What a command works with: the settings, a way into the store, and the output."""
+"""The context of a command: the settings, a door to the store, and the output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cli:
 
     @property
     def door(self) -> Door:
-        """Through the store's server when one runs, else the store itself, opened here."""
+        """The store's server if one is running, else the store itself, opened here."""
         if self._door is None:
             settings = self.settings
             if wire := self._find():
@@ -61,32 +61,32 @@ class Cli:
 
     @property
     def server_url(self) -> str | None:
-        """Where the server is that this run speaks to, if it speaks to one."""
+        """The address of the server this run is connected to, if any."""
         wire = getattr(self._door, "wire", None)
         return wire.origin.url if wire else None
 
     def need_a_store(self) -> None:
-        """Only who asks for a store gets one where nothing says that it belongs."""
+        """Outside a repository, refuse to create a store unless the command asks for one."""
         if self.settings.is_by_chance and not self.may_make_a_store:
             raise UnknownId(
-                f"there is no store here: {self.settings.project_root} is in no git repository, "
-                "and neither it nor a folder above it holds a .longhouse",
-                recovery="make one here with `longhouse init`, go to your repository, "
-                "or name one with --dir",
+                f"there is no store here: {self.settings.project_root} is not in a git repository, "
+                "and neither it nor any folder above it contains .longhouse",
+                recovery="create one here with `longhouse init`, go to your repository, "
+                "or name a store with --dir",
             )
 
     def ask(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
-        """Whatever came of a call; one that only reads finds a store, or asks for one."""
+        """The outcome of a call; one that only reads never creates a store."""
         if self._door is None and not self.settings.is_there and catalog().reads(cmd, args):
             self.need_a_store()
             raise UnknownId(
                 f"there is no store yet in {self.settings.project_root}",
-                recovery="make one with `longhouse init`",
+                recovery="create one with `longhouse init`",
             )
         return self.door.call(cmd, args)
 
     def call(self, cmd: str, **args: Any) -> Any:
-        """The result of a call; a refusal is raised."""
+        """The result of a call; a refusal is raised as an error."""
         given = {name: value for name, value in args.items() if value is not None}
         outcome = self.ask(cmd, given)
         result = outcome.result()
@@ -100,17 +100,17 @@ class Cli:
             self._door.close()
 
     def _find(self) -> Wire | None:
-        """A wire to the store's server, when one runs."""
+        """A wire to the store's server, if one is running."""
         found = locate.server_of(self.settings)
         return found[1] if found else None
 
 
 def lighten() -> None:
-    """Spare a short-lived process an import that it has no use for.
+    """Spare a short-lived process an import it does not need.
 
-    msgspec tries typing_extensions only as a fallback for what typing has had since 3.11, yet that
-    attempt takes as long as msgspec itself. A None in sys.modules makes the attempt fail at once.
-    Servers and the SDK live longer, and do without this.
+    msgspec imports typing_extensions only as a fallback for what typing has had since 3.11, but
+    that import takes as long as msgspec itself. A None in sys.modules makes it fail at once.
+    Servers and the SDK live longer and do not need this.
     """
     import sys
 

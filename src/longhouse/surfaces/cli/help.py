@@ -1,4 +1,4 @@
-"""Help, made from the declarations; docs/cli.md is made from the same."""
+"""Help text, generated from the command declarations, as docs/cli.md is."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ def flag_words(flag: Flag) -> str:
 def _overview(output: Console) -> Iterator[str]:
     yield "Longhouse: one durable roof for a team of coding agents and the people who lead them."
     yield ""
-    yield "  longhouse up        start, and print the address and how to connect a client"
-    yield "  longhouse status    where am I, and what is the best next action"
+    yield "  longhouse up        start the server; print its address and how to connect clients"
+    yield "  longhouse status    show where you are and the best next action"
     for section, names in SECTIONS.items():
         yield ""
         yield output.style(section, "bold")
         yield from _table([(name, find(name).summary) for name in names], output)
     yield ""
-    yield output.style("Flags, before or after a command", "bold")
+    yield output.style("Global flags, before or after the command", "bold")
     yield from _table([(flag_words(flag), _explained(flag)) for flag in GLOBALS], output)
     yield ""
-    yield "`longhouse COMMAND --help` tells more. Every flag but the last two can stand in the"
-    yield "environment (LONGHOUSE_DIR, …) or in ~/.config/longhouse/config.toml."
+    yield "Run `longhouse COMMAND --help` for details. All global flags except --json, --help and"
+    yield "--version can also be set in the environment (LONGHOUSE_DIR, …) or in"
+    yield "~/.config/longhouse/config.toml."
 
 
 def _command(path: Sequence[str], command: Command, output: Console) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _command(path: Sequence[str], command: Command, output: Console) -> Iterator
             yield wrapped(text, output.width, "")
     for title, rows in (
         ("Commands", [(child.name, child.summary) for child in command.children]),
-        ("Arguments", [(arg_word(arg), arg.help) for arg in command.args]),
+        ("Arguments", [(arg_word(arg), _explained(arg)) for arg in command.args]),
         ("Flags", [(flag_words(flag), _explained(flag)) for flag in command.flags]),
     ):
         if rows:
@@ -75,11 +76,15 @@ def _command(path: Sequence[str], command: Command, output: Console) -> Iterator
         yield output.style("Examples", "bold")
         yield from (f"  {example}" for example in command.examples)
     yield ""
-    yield "Flags that every command takes: longhouse --help"
+    yield "Global flags: longhouse --help"
 
 
-def _explained(flag: Flag) -> str:
-    return flag.help + (f" ({', '.join(flag.choices)})" if flag.choices else "")
+def _explained(own: Arg | Flag) -> str:
+    """Its help, with its choices: `how urgent (low, high; default: low)`."""
+    if not own.choices:
+        return own.help
+    text, default, rest = own.help.partition(" (default: ")
+    return f"{text} ({', '.join(own.choices)}" + (f"; default: {rest}" if default else ")")
 
 
 def _table(rows: Sequence[tuple[str, str]], output: Console) -> Iterator[str]:

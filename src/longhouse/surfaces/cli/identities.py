@@ -1,6 +1,6 @@
-"""The tokens of identities that were taken from here, kept in the store's folder for their owner.
+"""Tokens of identities that were taken from here, kept in the store's folder.
 
-One file an identity, readable by its owner alone: `agents/<workspace>/<name>`.
+One file per identity, readable only by its owner: `agents/<workspace>/<name>`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["as_agent", "forget", "keep", "kept_names", "kept_token", "rig", "tok
 
 
 def as_agent(cli: Cli, agent: str | None) -> dict[str, Any]:
-    """Who acts, with the token that was kept for it."""
+    """The acting agent, with the token kept for it."""
     name = (agent or cli.settings.agent_id or "").strip()
     if not name:
         raise InvalidInput(
-            "--agent: say who acts",
+            "--agent is missing",
             recovery="take an identity with `longhouse agent init`, then pass --agent NAME or set "
             "LONGHOUSE_AGENT_ID",
         )
@@ -30,13 +30,13 @@ def as_agent(cli: Cli, agent: str | None) -> dict[str, Any]:
 
 
 def kept_token(cli: Cli, name: str) -> str | None:
-    """The token of an identity that was taken from here."""
+    """The token of an identity taken from here, if there is one."""
     path = token_file(cli, name)
     return read_private(path).decode().strip() if path.is_file() else None
 
 
 def keep(cli: Cli, name: str, token: str) -> Path:
-    """Keep a token where only its owner can read it; it is there whole or not at all."""
+    """Save a token atomically in a file that only its owner can read."""
     path = token_file(cli, name)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_private(path, f"{token}\n".encode())
@@ -48,7 +48,7 @@ def forget(cli: Cli, name: str) -> None:
 
 
 def kept_names(cli: Cli) -> list[str]:
-    """The identities that were taken from here."""
+    """The names of the identities taken from here."""
     folder = token_file(cli, "-").parent
     if not folder.is_dir():
         return []
@@ -56,7 +56,7 @@ def kept_names(cli: Cli) -> list[str]:
 
 
 def token_file(cli: Cli, name: str) -> Path:
-    """Where the token of an identity is kept; no name leads anywhere else."""
+    """The file of an identity's token; names are quoted, so none can escape the folder."""
     settings = cli.settings
     return settings.dir / "agents" / quote(settings.workspace, safe="") / quote(name, safe="")
 

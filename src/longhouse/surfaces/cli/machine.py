@@ -1,4 +1,4 @@
-"""What `longhouse doctor` finds on this machine: shell, agents, clients, limits, rights, hooks."""
+"""`longhouse doctor`'s checks of this machine: shell, agents, clients, limits, rights, hooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PRIVATE = ("longhouse.db", "token", "server.json", "agents")
 
 
 class CheckResult(NamedTuple):
-    """What one look found: `ok`, `note` (nothing to do), `warn` or `fail`."""
+    """The result of one check: `ok`, `note` (nothing is wrong), `warn` or `fail`."""
 
     state: str
     text: str
@@ -37,33 +37,31 @@ class CheckResult(NamedTuple):
 
 
 def shell(cli: Cli) -> Iterator[CheckResult]:
-    """Whether a person, or a client that was told `longhouse`, starts this very program."""
+    """Whether `longhouse`, typed by a person or started by a client, runs this program."""
     first, *rest = program()
     found = shutil.which("longhouse")
     if found is None:
         folder = shlex.quote(str(Path(first).parent))
-        yield CheckResult(
-            "warn", "the shell does not find `longhouse`", f'export PATH={folder}:"$PATH"'
-        )
+        yield CheckResult("warn", "`longhouse` is not on PATH", f'export PATH={folder}:"$PATH"')
     elif not rest and not Path(found).samefile(first):
         yield CheckResult(
             "warn",
-            f"the shell finds another Longhouse first: {found}",
-            f"say {first}, or put {Path(first).parent} first on PATH",
+            f"another Longhouse comes first on PATH: {found}",
+            f"run {first}, or put {Path(first).parent} first on PATH",
         )
     else:
         yield CheckResult("ok", f"`longhouse` is {found}")
 
 
 def agents(cli: Cli) -> Iterator[CheckResult]:
-    """The programs that a runner has jobs done by."""
+    """The agent programs that a runner starts for jobs."""
     there = {name: path for name in AGENTS if (path := shutil.which(name))}
     for name, path in there.items():
         yield CheckResult("ok", f"{name}: {_version(path)} at {path}")
     if not there:
         yield CheckResult(
             "warn",
-            "neither Codex nor Claude Code is installed: a runner has nobody to do jobs",
+            "neither Codex nor Claude Code is installed: runners have no agent to run jobs with",
             " or ".join(AGENTS.values()),
         )
 
@@ -81,11 +79,11 @@ def _version(path: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return "does not answer"
-    return (said.stdout.strip().splitlines() or ["says no version"])[0][:60]
+    return (said.stdout.strip().splitlines() or ["unknown version"])[0][:60]
 
 
 def limits(cli: Cli) -> Iterator[CheckResult]:
-    """Who sees to it that a task has no more processes than it may: the kernel, or the host."""
+    """Whether the kernel or the process host limits how many processes a task has."""
     from longhouse.runner.host.client import running_host
     from longhouse.supervisor.groups import ControlGroups
 
@@ -96,11 +94,11 @@ def limits(cli: Cli) -> Iterator[CheckResult]:
     if base := said.get("groups"):
         yield CheckResult("ok", f"each background task gets a control group below {base}")
     else:
-        yield CheckResult("ok", "no control group is delegated: the process host counts processes")
+        yield CheckResult("ok", "no delegated control group: the process host counts processes")
 
 
 def clients(cli: Cli) -> Iterator[CheckResult]:
-    """Whether a client here is told about us, and told something that starts."""
+    """Whether a client here has an entry for Longhouse, and one whose program exists."""
     homes, root = client_homes(), worktree_root(Path.cwd())
     files = {
         "Claude Code": (root / ".mcp.json", homes.claude_json),
@@ -115,7 +113,7 @@ def clients(cli: Cli) -> Iterator[CheckResult]:
                     connected = True
                     yield finding
     if not connected:
-        yield CheckResult("note", "no MCP client is told about this store", f"{spoken()} init")
+        yield CheckResult("note", "no MCP client is connected to this store", f"{spoken()} init")
 
 
 def _entry(client: str, path: Path) -> Iterator[CheckResult]:
@@ -126,7 +124,7 @@ def _entry(client: str, path: Path) -> Iterator[CheckResult]:
         entry = held.get(key, {}).get("longhouse")
         command = None if entry is None else str(entry["command"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        yield CheckResult("warn", f"{client} cannot read {path}: {error}", f"mend {path}")
+        yield CheckResult("warn", f"{client} cannot read {path}: {error}", f"fix {path}")
         return
     if command is None:
         return
@@ -135,19 +133,19 @@ def _entry(client: str, path: Path) -> Iterator[CheckResult]:
     else:
         yield CheckResult(
             "fail",
-            f"{path} tells {client} to start {command}, which is not there",
+            f"{path} tells {client} to start {command}, which does not exist",
             "longhouse init",
         )
 
 
 def hooks(cli: Cli) -> Iterator[CheckResult]:
-    """What git runs when an agent commits here; one that cannot run is skipped in silence."""
+    """The git hooks that run when agents commit; git silently skips those not executable."""
     root = worktree_root(Path.cwd())
     folder = git_folder(root) if (root / ".git").exists() else None
     found = sorted((folder / "hooks").glob("*")) if folder else []
     for path in (one for one in found if one.is_file() and one.suffix != ".sample"):
         if os.access(path, os.X_OK):
-            yield CheckResult("ok", f"git runs {path.name} when agents work in a checkout")
+            yield CheckResult("ok", f"git runs {path.name} when agents work in this checkout")
         else:
             yield CheckResult(
                 "warn",
@@ -157,7 +155,7 @@ def hooks(cli: Cli) -> Iterator[CheckResult]:
 
 
 def rights(cli: Cli) -> Iterator[CheckResult]:
-    """Whether we may write the store, and others may not read it."""
+    """Whether this user can write the store and other users cannot read it."""
     path = cli.settings.dir
     if not path.exists():
         return
@@ -166,6 +164,6 @@ def rights(cli: Cli) -> Iterator[CheckResult]:
             continue
         quoted = shlex.quote(str(own))
         if own.stat().st_mode & 0o077:
-            yield CheckResult("warn", f"{own} can be read by others", f"chmod go-rwx {quoted}")
+            yield CheckResult("warn", f"other users can read {own}", f"chmod go-rwx {quoted}")
         if not os.access(own, os.R_OK | os.W_OK):
             yield CheckResult("fail", f"{own} cannot be written", f"chmod u+rwX {quoted}")

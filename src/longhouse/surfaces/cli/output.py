@@ -1,8 +1,8 @@
-"""What reaches the terminal: colours and shape for people, plain text for pipes.
+"""Writes to the terminal: colors and layout for people, plain text for pipes.
 
-What others wrote (agents, programs, trackers) never steers a terminal: every control character but
-our own colours is shown as JSON would spell it. A terminal that cannot show a character, because of
-its locale, gets one that it can.
+Text written by others (agents, programs, trackers) never controls a terminal: every control
+character except our own colors is shown as its JSON escape. A character that the terminal's locale
+lacks is replaced by one that it has.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ _UTF_8 = frozenset({"utf-8", "utf8", "utf_8"})
 
 
 class Cut(str):
-    """A line of a list, which on a terminal ends at the edge; any other line goes on below."""
+    """A line of a list, cut at the terminal's edge; other lines wrap."""
 
     __slots__ = ()
 
 
 class OutputLost(Exception):
-    """What we say cannot be written: the disk is full, or nothing takes it."""
+    """The output cannot be written: the disk is full, or nothing reads it."""
 
 
 def _tame_but_ours(text: str) -> str:
-    """The text with our own colours, and nothing else that a terminal obeys."""
+    """The text with our own colors, and nothing else that a terminal would obey."""
     return _STEERS_OR_OURS.sub(
         lambda found: found[0] if len(found[0]) > 1 else spelled(found[0]), text
     )
 
 
 def _as_json_spells(error: UnicodeError) -> tuple[str, int]:
-    """What an encoding lacks, spelled so that JSON stays JSON."""
+    """Characters that the encoding lacks, as JSON escapes, so that JSON stays valid."""
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]
     return json.dumps(lacking)[1:-1], error.end
 
 
 class Console:
-    """The two streams of one run."""
+    """Standard output and standard error of one run."""
 
     def __init__(self) -> None:
         codecs.register_error("longhouse", _as_json_spells)
@@ -85,11 +85,11 @@ class Console:
         self._write(_cut(text, edge) if edge else text)
 
     def data(self, text: str) -> None:
-        """A line for programs: nothing in it is replaced, cut or coloured."""
+        """A line for programs: only control characters are escaped; nothing is cut or colored."""
         self._write(tame(text))
 
     def clear(self) -> None:
-        """An empty screen, for a person who watches."""
+        """Clear the screen, if a person is watching."""
         if self.for_people:
             sys.stdout.write(_CLEAR)
 
@@ -102,7 +102,7 @@ class Console:
             raise OutputLost(error.strerror) from error
 
     def json(self, value: Any, *, pretty: bool | None = None) -> None:
-        """JSON on one line; for people indented."""
+        """JSON on one line, or indented for people."""
         if self.for_people if pretty is None else pretty:
             text = json.dumps(value, ensure_ascii=False, indent=2)
         else:
@@ -110,13 +110,13 @@ class Console:
         self.data(text)
 
     def progress(self, text: str) -> None:
-        """A line for a person who waits; nobody else sees it."""
+        """A progress line on standard error, if that is a terminal."""
         if sys.stderr.isatty():
             sys.stderr.write(self.style(tame(text), "dim", stream=sys.stderr) + "\n")
             sys.stderr.flush()
 
     def trouble(self, message: str, hints: list[tuple[str, str]]) -> None:
-        """An error in a sentence, then what to do about it."""
+        """An error message, then what to do about it."""
         self.flush()
         head = self.style("longhouse:", "red", "bold", stream=sys.stderr)
         sys.stderr.write(f"{head} {_indented(message)}\n")
@@ -125,7 +125,7 @@ class Console:
         sys.stderr.flush()
 
     def note(self, label: str, text: str) -> None:
-        """A remark beside the answer; a command line stays whole, to be pasted."""
+        """A note on standard error; a command line is not wrapped, so that it can be pasted."""
         shown = self.style(f"{label:>6}", "dim", stream=sys.stderr)
         sys.stderr.write(f"{shown}  {_indented(text, whole=label == 'next')}\n")
 
@@ -149,7 +149,7 @@ def wrapped(text: str, width: int | None, indent: str) -> str:
 
 
 def _width(stream: TextIO) -> int | None:
-    """How many columns a terminal has; None for what is none."""
+    """How many columns the terminal has; None if the stream is not a terminal."""
     try:
         return (os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0) or None
     except (OSError, ValueError):
@@ -157,7 +157,7 @@ def _width(stream: TextIO) -> int | None:
 
 
 def _cut(text: str, width: int) -> str:
-    """The text up to the edge; a colour that was begun is ended."""
+    """The text up to the edge, with any color turned off again."""
     if len(text) <= width and text.isascii():
         return text
     from unicodedata import combining, east_asian_width
@@ -177,7 +177,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _indented(text: str, *, whole: bool = False) -> str:
-    """A further line of somebody's text cannot pass for a line of ours."""
+    """The text with all further lines indented, so that none can pass for a line of ours."""
     lines = tame(text).split("\n")
     width = None if whole else _width(sys.stderr)
     return "\n        ".join(wrapped(line, width, " " * 8) for line in lines)

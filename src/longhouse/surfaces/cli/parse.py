@@ -1,4 +1,4 @@
-"""From words to a command with its values. Flags may stand before or after the command's name."""
+"""Parses words into a command and its values. Flags may come before or after the command name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ParsedLine", "every_command", "find", "parse"]
 
 
 class ParsedLine:
-    """A command line, understood as far as it went."""
+    """A command line, parsed as far as it could be."""
 
     def __init__(self) -> None:
         self.path: list[str] = []
@@ -35,7 +35,7 @@ def find(name: str) -> Command:
     """The declaration of a command; only its own module is imported."""
     if name not in NAMES:
         raise InvalidInput(
-            f"there is no command {name!r}" + _near(name, NAMES),
+            f"unknown command {name!r}" + _near(name, NAMES),
             recovery="`longhouse --help` lists the commands; `longhouse call` reaches all others",
         )
     module = importlib.import_module(f"longhouse.surfaces.cli.commands.{name.replace('-', '_')}")
@@ -44,7 +44,7 @@ def find(name: str) -> Command:
 
 
 def every_command() -> Iterator[tuple[str, Command]]:
-    """Each command with its path, groups before what is in them."""
+    """Each command with its path, each group before its members."""
     for name in NAMES:
         yield from _below(name, find(name))
 
@@ -56,7 +56,7 @@ def _below(path: str, command: Command) -> Iterator[tuple[str, Command]]:
 
 
 def parse(argv: Sequence[str], line: ParsedLine) -> None:
-    """Fill `line` from the words; on an error it still holds what came before."""
+    """Fill `line` from the words; on an error it still holds everything parsed before it."""
     words = list(argv)
     plain: list[str] = []
     flags = _table(GLOBALS)
@@ -81,7 +81,8 @@ def parse(argv: Sequence[str], line: ParsedLine) -> None:
         if line.command.children and line.command.run is None:
             offered = ", ".join(child.name for child in line.command.children)
             raise InvalidInput(
-                f"{line.name}: say which: {offered}", recovery=f"longhouse {line.name} --help"
+                f"{line.name}: name a command: {offered}",
+                recovery=f"longhouse {line.name} --help",
             )
         _take_args(plain, line.command.args, line)
 
@@ -92,7 +93,7 @@ def _child(line: ParsedLine, word: str) -> Command:
     if child is None:
         known = [one.name for one in line.command.children]
         raise InvalidInput(
-            f"{line.name}: there is no {word!r}" + _near(word, known),
+            f"{line.name}: unknown command {word!r}" + _near(word, known),
             recovery=f"use one of: {', '.join(known)}",
         )
     line.path.append(word)
@@ -115,13 +116,13 @@ def _take_flag(word: str, words: list[str], flags: dict[str, Flag], line: Parsed
     flag = flags.get(name)
     if flag is None:
         raise InvalidInput(
-            f"there is no flag {name}" + _near(name, flags),
+            f"unknown flag {name}" + _near(name, flags),
             recovery=f"see `longhouse {line.name} --help`".replace("  ", " "),
         )
     target = line.globals if flag in GLOBALS else line.values
     if not flag.value:
         if equals:
-            raise InvalidInput(f"{name} takes no value", recovery=f"say {name} alone")
+            raise InvalidInput(f"{name} takes no value", recovery=f"use {name} alone")
         target[flag.key] = not name.startswith("--no-")
         return
     if not equals:
@@ -132,7 +133,7 @@ def _take_flag(word: str, words: list[str], flags: dict[str, Flag], line: Parsed
     value: Any = given
     if flag.kind is int:
         if not given.lstrip("-").isdigit():
-            raise InvalidInput(f"{name}: {given!r} is no number", recovery=f"{name} 10")
+            raise InvalidInput(f"{name}: {given!r} is not a number", recovery=f"{name} 10")
         value = int(given)
     if flag.many:
         target.setdefault(flag.key, []).append(value)
@@ -158,7 +159,7 @@ def _take_args(plain: list[str], args: Sequence[Arg], line: ParsedLine) -> None:
             )
     if plain:
         raise InvalidInput(
-            f"{line.name}: does not know what to do with {plain[0]!r}",
+            f"{line.name}: unexpected argument {plain[0]!r}",
             recovery=f"longhouse {line.name} --help",
         )
 
@@ -172,7 +173,7 @@ def _choice(name: str, given: str, choices: tuple[str, ...]) -> None:
 
 
 def _near(word: str, words: Iterable[str]) -> str:
-    """`; did you mean …?` when a known word is close."""
+    """`; did you mean …?` if a known word is close."""
     import difflib
 
     near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)

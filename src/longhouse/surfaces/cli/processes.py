@@ -1,4 +1,4 @@
-"""What the commands about background processes share: finding one, following it, its exit code."""
+"""Shared by the commands for background processes: finding one, following it, its exit code."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DONE_S = 10.0
 
 
 def find_task(cli: Cli, task: str) -> dict[str, Any]:
-    """A task by its id or by its name."""
+    """A task by its id or name."""
     key = "task_id" if task.startswith("PROC-") else "name"
     found: dict[str, Any] = cli.call("tool.task_status", **{key: task})["task"]
     return found
 
 
 def line_of(task: dict[str, Any]) -> str:
-    """What it runs, as one would type it."""
+    """Its command line, as typed."""
     args = task["args"]
     if argv := args.get("argv"):
         import shlex
@@ -39,7 +39,7 @@ def line_of(task: dict[str, Any]) -> str:
 
 
 def exit_code(task: dict[str, Any]) -> int:
-    """What a shell would answer for it."""
+    """The exit code a shell would report for it."""
     if task["exit_code"] is not None:
         return int(task["exit_code"])
     if task["signal"]:
@@ -49,7 +49,7 @@ def exit_code(task: dict[str, Any]) -> int:
 
 
 def carried_out(cli: Cli, task: dict[str, Any], cmd: str, **args: Any) -> dict[str, Any]:
-    """Tell a task something and wait until that was done; the frame that says so."""
+    """Send a task an operation and wait until it is done; returns the frame that confirms it."""
     task_id, after = task["task_id"], task["next_seq"] - 1
     op_id = cli.call(cmd, task_id=task_id, **args)["op_id"]
     deadline = time.monotonic() + _DONE_S
@@ -67,12 +67,12 @@ def carried_out(cli: Cli, task: dict[str, Any], cmd: str, **args: Any) -> dict[s
         after = page["next_cursor"]
         if page["status"] in ENDED and not page["has_more"]:
             raise Conflict(
-                f"{task_id} ended before that was done",
-                recovery=f"see how it ended: longhouse open {task_id}",
+                f"{task_id} exited before the operation was done",
+                recovery=f"see how it exited: longhouse open {task_id}",
             )
     raise Unreachable(
-        f"{op_id} is on record, but no runner has done it within {_DONE_S:.0f} s",
-        recovery="see whether one is there: longhouse runner status",
+        f"{op_id} is recorded, but no runner has done it within {_DONE_S:.0f} s",
+        recovery="check whether a runner is online: longhouse runner status",
     )
 
 
@@ -81,16 +81,16 @@ def _done(task_id: str, frame: dict[str, Any]) -> dict[str, Any]:
         return frame
     raise Conflict(
         f"{task_id}: {frame['error']}",
-        recovery=f"look at it: longhouse attach {task_id}",
+        recovery=f"see its screen: longhouse attach {task_id}",
     )
 
 
 def follow(
     cli: Cli, task_id: str, after: int = -1, streams: dict[str, int] | None = None
 ) -> Iterator[int]:
-    """Print what a task prints until it has ended; yields how far its frames were shown.
+    """Print a task's output until it exits; yields the seq of the last frame shown.
 
-    `streams` names those that are shown, each from its offset on; None is all from the beginning.
+    `streams` maps each stream to show to its first offset; None shows everything.
     """
     while True:
         page = cli.call(
@@ -112,7 +112,7 @@ def follow(
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Have Ctrl-C wait until what was shown is also known to have been shown."""
+    """Hold back Ctrl-C, so that a frame is either not shown or known to have been shown."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -154,5 +154,5 @@ def _show(cli: Cli, task_id: str, frame: dict[str, Any], streams: dict[str, int]
 
 
 def _safe(text: str) -> str:
-    """What a program printed cannot take over the terminal of who looks at it."""
+    """The text with control characters escaped, so that it cannot control the terminal."""
     return "\n".join(tame(line) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""Recordings on the command line: read from a file or from a task, and sent to the store."""
+"""Recordings on the command line: read from a file or a task, and uploaded to the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longhouse.terminals.asciicast import read_either
 __all__ = ["Recording", "of_file", "of_task", "recording_named", "upload"]
 
 Recording = Iterator[rec.Header | rec.Event]
-"""What a recording tells, line by line; BadRecording where it breaks off."""
+"""The header and the events of a recording; BadRecording where it breaks off."""
 
 _BLOCK = 1 << 18
 _PART = 1_000_000
@@ -26,7 +26,7 @@ _KEEP_PARTS_S = 3_600
 
 
 def recording_named(cli: Cli, name: str) -> Recording:
-    """That of a file, or of a task by its id or name."""
+    """The recording in a file, or of a task by its id or name."""
     if not name.startswith("PROC-") and (name == "-" or Path(name).is_file()):
         with readable(name) as file:
             yield from of_file(name, file)
@@ -35,18 +35,18 @@ def recording_named(cli: Cli, name: str) -> Recording:
 
 
 def of_file(name: str, file: BinaryIO) -> Recording:
-    """That of an open file, in either format; InvalidInput says what is wrong with it."""
+    """The recording in an open file, in either format; InvalidInput if it is damaged."""
     try:
         yield from read_either(iter(lambda: file.read(_BLOCK), b""))
     except rec.BadRecording as error:
         raise InvalidInput(
-            f"{name} is no recording, or not a whole one: {error}",
-            recovery="make one: longhouse recording export PROC-001 > FILE",
+            f"{name} is not a complete recording: {error}",
+            recovery="create one: longhouse recording export PROC-001 > FILE",
         ) from None
 
 
 def of_task(cli: Cli, task_id: str) -> Recording:
-    """That of a task that has ended."""
+    """The recording of a finished task."""
     return rec.read(rec.lines_of(_pages(cli, task_id)))
 
 
@@ -61,7 +61,7 @@ def _pages(cli: Cli, task_id: str) -> Iterator[bytes]:
 
 
 def upload(cli: Cli, name: str, lines: Iterable[rec.Header | rec.Event]) -> str:
-    """Store a recording in parts that one call can carry; they are swept when they are old."""
+    """Store a recording in parts that fit one call each; the parts expire after an hour."""
     parts: list[str] = []
     whole, waiting = hashlib.sha256(), b""
     for line in lines:

@@ -1,4 +1,4 @@
-"""Answers as a person reads them: fields in a column, rows in a table, times as words."""
+"""Formats answers for people: fields in a column, rows in a table, times in words."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ WIDE = 100
 
 
 def fields(rows: Sequence[tuple[str, Any]], indent: str = "  ") -> Iterator[str]:
-    """`name  value`, the values below each other; what is empty is left out."""
+    """`name  value` lines with aligned values; empty values are left out."""
     kept = [(name, flat(str(value))) for name, value in rows if value not in (None, "", [], {})]
     width = max((len(name) for name, _ in kept), default=0)
     yield from (f"{indent}{name:<{width}}  {value}" for name, value in kept)
 
 
 def flat(text: str) -> str:
-    """What somebody wrote, on one line: a line of its own could pass for one of ours."""
+    """Other people's text on one line: a second line could pass for one of ours."""
     return " ".join(text.splitlines())
 
 
@@ -31,7 +31,7 @@ def many(count: int, noun: str) -> str:
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    """One line a row, under a head; the last column is not padded."""
+    """One line per row, below a header; the last column is not padded."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     if not cells:
         return
@@ -43,7 +43,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator
 
 
 def view(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Any result: its plain fields in a column, then what is nested, each under its name."""
+    """Any result: its plain fields in a column, then nested values, each under its name."""
     plain = [(name, item) for name, item in value.items() if not isinstance(item, Mapping | list)]
     short = [(name, _field(name, item)) for name, item in plain if not _is_long(item)]
     yield from fields(short, indent)
@@ -61,7 +61,7 @@ def view(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def _rows(items: list[Any]) -> Iterator[str]:
-    """A table of objects, or one line for each plain value."""
+    """A table of objects, or one line per plain value."""
     if not all(isinstance(item, Mapping) for item in items):
         yield from map(_cell, items)
         return

@@ -1,4 +1,4 @@
-"""One run: parse, carry out, show; and every way in which that can fail, said in plain words."""
+"""One run of the command line: parse, execute, print; every failure becomes a plain message."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PIPE_CLOSED = 141
 
 _NEXT = "next: longhouse "
 _HIDDEN = "<redacted>"
-"""What stands for a secret in a call: a command with it cannot be pasted."""
+"""Marks a removed secret in a suggested call, which therefore cannot be pasted."""
 
 
 def run(argv: list[str]) -> int:
-    """Carry out a command line; the result is the exit code."""
+    """Run a command line and return its exit code."""
     absolute_path_only()
     output, line = Console(), ParsedLine()
     try:
@@ -39,7 +39,7 @@ def run(argv: list[str]) -> int:
         output.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # who reads us has read enough
+    except BrokenPipeError:  # the reader has read enough
         _write_no_more()
         return PIPE_CLOSED
     except OutputLost as lost:
@@ -52,7 +52,7 @@ def run(argv: list[str]) -> int:
 
 
 def _write_no_more() -> None:
-    """Keep the interpreter from writing, and complaining, at exit."""
+    """Keep the interpreter from writing at exit, and from complaining that it cannot."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -78,7 +78,7 @@ def _run(argv: list[str], line: ParsedLine, output: Console) -> int:
     if "token" in flags:
         output.note(
             "note",
-            "every user of this machine can see --token in the list of processes; "
+            "every user of this machine can see --token in the process list; "
             "use --token-file or LONGHOUSE_TOKEN",
         )
     try:
@@ -114,7 +114,7 @@ def _show(shown: Shown | int | None, line: ParsedLine, output: Console, *, as_js
 
 
 def _pasted(text: str) -> str:
-    """A next step of ours, where the shell does not find us by name."""
+    """The `next:` line with a path to this program, if the shell does not find it by name."""
     from longhouse.surfaces.cli.clients import spoken
 
     return type(text)(text.replace(_NEXT, f"next: {spoken()} ", 1))
@@ -153,7 +153,7 @@ def _fail(error: LonghouseError, line: ParsedLine, output: Console, *, as_json: 
 
 
 def _defect(error: Exception, cli: Cli) -> LonghouseError:
-    """A defect of ours, or of the server that we asked: a traceback is for who wants one."""
+    """A defect here or in the server we asked; the traceback is printed only on request."""
     if wants_tracebacks():
         import traceback
 
@@ -161,14 +161,14 @@ def _defect(error: Exception, cli: Cli) -> LonghouseError:
     what = f"{type(error).__name__}: {error}"[:400]
     if url := cli.server_url:
         return InternalError(
-            f"the server at {url} gave an answer that this version cannot read: {what}",
-            recovery="see whether it is a Longhouse of this version: longhouse doctor",
+            f"the server at {url} sent an answer that this version cannot read: {what}",
+            recovery="check whether it runs the same version: longhouse doctor",
         )
-    return InternalError(f"a defect of Longhouse: {what}")
+    return InternalError(f"a defect in Longhouse: {what}")
 
 
 def _command_line_or_none(action: Mapping[str, Any], cli: Cli | None) -> str | None:
-    """A server may suggest anything; what cannot be said as a command is left out."""
+    """The action as a command line; None if it is not one, since a server may send anything."""
     from longhouse.surfaces.cli.speaking import command_line
 
     try:

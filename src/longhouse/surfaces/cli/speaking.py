@@ -1,8 +1,8 @@
-"""What the registry suggests, as command lines that a person can paste.
+"""Turns calls that the registry suggests into command lines that a person can paste.
 
-`said.json` tells which of our commands stands for which call; it is written by `python -m
-tools.commands` from the declarations. A call without such a command, or with an argument that the
-command does not take, is said with `longhouse call`.
+`said.json` maps calls to our commands; `python -m tools.commands` writes it from the declarations.
+A call that no command covers, or with an argument that the command does not take, becomes
+`longhouse call`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GIVEN = re.compile(r"(\w+)=(.+)", re.DOTALL)
 
 
 def said_of(commands: Iterator[tuple[str, Command]]) -> str:
-    """The table of which command line stands for which call: the first one declared."""
+    """The JSON table from each call to the first command declared for it."""
     table: dict[str, str] = {}
     for path, command in commands:
         if command.calls:
@@ -45,7 +45,7 @@ def said_of(commands: Iterator[tuple[str, Command]]) -> str:
 
 
 def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
-    """One portal call as it is pasted into this shell; None when it cannot be said."""
+    """A portal call as a line to paste into this shell; None if there is no such line."""
     call = dict(action["args"])
     workspace, args = call.pop("workspace", None), call.pop("args", None)
     op, cmd = call.pop("op", "call"), call.pop("cmd", None)
@@ -65,7 +65,7 @@ def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
 
 
 def next_lines(cli: Cli, actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The first of the actions as a command line, and below it why."""
+    """The first action as a command line, with the reason below it."""
     if actions and (text := command_line(actions[0], cli)):
         yield f"next: {text}"
         indent = " " * 6
@@ -75,9 +75,9 @@ def next_lines(cli: Cli, actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | None]:
-    """The message and the fix of an error, with flags and command lines for fields and calls."""
+    """An error's message and fix, with flags in place of fields and command lines of calls."""
     fix = error.recovery
-    message = error.message.removesuffix(f"; fix: {fix}")  # it has a line of its own
+    message = error.message.removesuffix(f"; fix: {fix}")  # printed on its own line
     about = _FIELD.fullmatch(message)
     if about and (own := _own(line.command, about[1])):
         message = _written(own) + about[2].replace(": is missing", " is missing", 1)
@@ -89,7 +89,7 @@ def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | No
 
 
 def in_prose(text: str) -> str:
-    """A sentence that names calls, with command lines in their place; what it quotes stays."""
+    """A sentence with command lines in place of the calls it names; quoted text stays."""
     return _pasted(_CALL.sub(_said, text))
 
 
@@ -101,7 +101,7 @@ def _pasted(text: str) -> str:
 
 
 def _own_words(cmd: str, args: Mapping[str, Any], where: list[str]) -> list[str] | None:
-    """The call in a command of our own, made there, if it says all of it."""
+    """The call as one of our commands, if that can express all of it."""
     said = _table().get(cmd, "").split()
     if not said:
         return None
@@ -116,7 +116,7 @@ def _own_words(cmd: str, args: Mapping[str, Any], where: list[str]) -> list[str]
         try:
             left = dict(command.values_of(left))
         except (LonghouseError, TypeError, ValueError, AttributeError, LookupError):
-            return None  # its arguments have not the shape that the call asks for
+            return None  # the arguments do not have the expected shape
     for arg in command.args:
         value = next((left.pop(name) for name in _names(arg) if left.get(name) is not None), None)
         given: list[Any] = value if arg.many and isinstance(value, list) else [value]
@@ -139,14 +139,14 @@ def _own_words(cmd: str, args: Mapping[str, Any], where: list[str]) -> list[str]
 
 
 def _names(own: Arg | Flag) -> tuple[str, ...]:
-    """The arguments of a call that an argument or flag stands for."""
+    """The arguments of the call that an argument or flag sets."""
     if isinstance(own, Flag):
         return (own.field or own.key,)
     return (own.field or own.name, *own.others)
 
 
 def _pairs(args: Mapping[str, Any]) -> list[str]:
-    """The arguments of `longhouse call`, as short as they can be said: pairs, or else JSON."""
+    """The arguments of `longhouse call` in their shortest form: pairs, or else JSON."""
     from longhouse.surfaces.cli.commands.call import arguments
 
     pairs = [
@@ -188,7 +188,7 @@ def _reads_back(words: list[str]) -> bool:
 
 
 def _said(found: re.Match[str]) -> str:
-    """A call that is named in a sentence, as a command line; what is quoted names none."""
+    """The command line for a call named in a sentence; quoted text is left alone."""
     if found[0] not in _known():
         return found[0]
     takes_more = found.string[found.end() :].lstrip().partition("=")[0].isidentifier()
@@ -197,7 +197,7 @@ def _said(found: re.Match[str]) -> str:
 
 
 def _own(command: Command | None, field: str) -> Arg | Flag | None:
-    """The argument or flag of a command that becomes this field of its call."""
+    """The argument or flag of a command that sets this field of its call."""
     if command is None:
         return None
     known: list[tuple[Arg | Flag, str]] = [(arg, arg.name) for arg in command.args]

@@ -1,9 +1,9 @@
-"""How a command is declared: its words, its flags, and what it does.
+"""How a command is declared: its arguments, its flags, and what it does.
 
-A command that only calls one command of the registry and shows the result names it in `calls`;
-its arguments and flags are then the call's arguments. Everything else gives a `run` function, and
-may name in `calls` what it stands for, so that suggestions are said with it. Help, completion,
-said.json and docs/cli.md are made from these declarations.
+A command that only calls one registry command and shows the result names it in `calls`; its
+arguments and flags are then the arguments of that call. Every other command has a `run` function,
+and may still set `calls`, so that suggestions of that call are shown as this command. Help,
+completion, said.json and docs/cli.md are generated from these declarations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["GLOBALS", "Arg", "Command", "Flag", "Shown"]
 
 
 class Arg(NamedTuple):
-    """A word on the command line that is no flag."""
+    """A positional argument."""
 
     name: str
     help: str
@@ -26,13 +26,13 @@ class Arg(NamedTuple):
     many: bool = False
     choices: tuple[str, ...] = ()
     field: str = ""
-    """The argument of the call that it becomes, where that has another name."""
+    """The argument of the call, if its name differs."""
     others: tuple[str, ...] = ()
-    """Further arguments of the call that mean the same."""
+    """Other arguments of the call with the same meaning."""
 
 
 class Flag(NamedTuple):
-    """`--name VALUE`; without `value` a switch, which may also be negated."""
+    """`--name VALUE`; without `value` it is a switch, which may be negatable."""
 
     name: str
     help: str
@@ -44,7 +44,7 @@ class Flag(NamedTuple):
     negatable: bool = False
     variable: str = ""
     field: str = ""
-    """The argument of the call that it becomes, where that has another name."""
+    """The argument of the call, if its name differs."""
 
     @property
     def key(self) -> str:
@@ -52,7 +52,7 @@ class Flag(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a command has to say: `data` for `--json`, `lines` for people; `ok` sets the exit."""
+    """A command's output: `data` for `--json`, `lines` for people; `ok` sets the exit code."""
 
     data: Any
     lines: Iterable[str] = ()
@@ -65,7 +65,7 @@ Words = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Command(NamedTuple):
-    """One command, or a group of them."""
+    """One command, or a group of commands."""
 
     name: str
     summary: str
@@ -78,12 +78,12 @@ class Command(NamedTuple):
     details: str = ""
     examples: Sequence[str] = ()
     also: Mapping[str, str] = {}
-    """Other calls that it stands for, with the words to say after its name: `NAME --delete`."""
+    """Other calls it can make, each with the words to add to its name: `NAME --delete`."""
     finds: Sequence[str] = ()
-    """Arguments of the call that it finds by itself, such as the token of an identity."""
+    """Arguments of the call that it looks up on its own, such as an identity's token."""
     values_of: Words | None = None
-    """The arguments of a call as values of this command, where their names do not tell. What it
-    leaves under another name cannot be said."""
+    """Maps the arguments of a call to values of this command, if their names differ. An argument
+    it leaves under another name cannot be expressed by this command."""
 
     def child(self, name: str) -> Command | None:
         return next((one for one in self.children if one.name == name), None)
@@ -106,20 +106,23 @@ GLOBALS = (
         short="w",
         variable="LONGHOUSE_WORKSPACE",
     ),
-    Flag("agent-id", "who acts, for the record", "ID", variable="LONGHOUSE_AGENT_ID"),
-    Flag("json", "print {ok, command, data, error} for programs"),
+    Flag("agent-id", "the agent to act as, for the record", "ID", variable="LONGHOUSE_AGENT_ID"),
+    Flag("json", "print {ok, command, data, error} as JSON"),
     Flag(
-        "host", "where the server listens (default: 127.0.0.1)", "HOST", variable="LONGHOUSE_HOST"
+        "host",
+        "the address the server listens on (default: 127.0.0.1)",
+        "HOST",
+        variable="LONGHOUSE_HOST",
     ),
     Flag(
         "port",
-        "its port (default: the one it had last, else 7331, else a free one)",
+        "the server's port (default: its last one, else 7331, else a free one)",
         "PORT",
         variable="LONGHOUSE_PORT",
     ),
     Flag(
         "token",
-        "the token to show, or the one a server accepts",
+        "the token to send, or the one a server accepts",
         "TOKEN",
         variable="LONGHOUSE_TOKEN",
     ),
@@ -133,20 +136,20 @@ GLOBALS = (
     ),
     Flag(
         "toolset",
-        "how much an MCP client is shown",
+        "which commands are listed to agents",
         "SET",
         choices=("core", "daily", "full"),
         variable="LONGHOUSE_TOOLSET",
     ),
     Flag(
         "workspace-lock",
-        "refuse every other workspace",
+        "refuse all other workspaces",
         negatable=True,
         variable="LONGHOUSE_WORKSPACE_LOCK",
     ),
     Flag(
         "workspace-allowlist",
-        "the workspaces to accept, with commas",
+        "the workspaces to accept, comma-separated",
         "NAMES",
         variable="LONGHOUSE_WORKSPACE_ALLOWLIST",
     ),
@@ -158,11 +161,11 @@ GLOBALS = (
     ),
     Flag(
         "runner-autostart",
-        "let the server start a runner",
+        "let the server start runners",
         negatable=True,
         variable="LONGHOUSE_RUNNER_AUTOSTART",
     ),
-    Flag("help", "show what a command takes", short="h"),
+    Flag("help", "show help", short="h"),
     Flag("version", "show the version", short="V"),
 )
-"""What every command takes, before or after its name."""
+"""The flags every command takes, before or after its name."""

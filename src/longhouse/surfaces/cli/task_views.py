@@ -1,4 +1,4 @@
-"""How `longhouse task` shows work: lists, one task with what happened, its tree, its next step."""
+"""Output of `longhouse task`: lists, one task with its history, its tree, its next step."""
 
 from __future__ import annotations
 

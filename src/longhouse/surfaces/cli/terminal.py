@@ -1,7 +1,7 @@
-"""The terminal of whoever runs us, lent to a program elsewhere and always given back as it was.
+"""Lends the user's terminal to a program running elsewhere, and always restores it.
 
-Whatever ends the loan (an error, a signal, a server that is gone), the settings, the screen and the
-handlers of signals are those of before.
+However the loan ends (an error, a signal, a lost server), the terminal settings, the screen and the
+signal handlers are put back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIECE = 16_384
 
 
 class Stopped(Exception):
-    """A signal asked this process to end."""
+    """A signal asked this process to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -34,15 +34,15 @@ class Stopped(Exception):
 
 
 def need_terminal(what: str, instead: str) -> None:
-    """Refuse to go on where nobody could see or type anything."""
+    """Refuse to go on without a terminal to show output on and to type into."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidInput(f"{what} needs a terminal, and this is none", recovery=instead)
+        raise InvalidInput(f"{what} needs a terminal, and this is not one", recovery=instead)
 
 
 class RawTerminal:
-    """Raw while it is entered: every key is read as it comes, and what is shown is shown as it is.
+    """The terminal in raw mode while entered: keys are read one by one, output is not processed.
 
-    What a program asks of a terminal does not get through, because its own host answers that.
+    Queries that a program sends to its terminal are filtered out, because its host answers them.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class RawTerminal:
         try:
             self._show_the_rest()
         finally:
-            with suppress(termios.error):  # the terminal itself may be gone
+            with suppress(termios.error):  # the terminal may be gone
                 termios.tcsetattr(self.keys, termios.TCSAFLUSH, self._before)
             for number, handler in self._handlers.items():
                 signal.signal(number, handler)
@@ -93,19 +93,19 @@ class RawTerminal:
 
     @property
     def backlog(self) -> int:
-        """How many bytes the screen has not taken yet."""
+        """How many bytes are still waiting to be written to the screen."""
         return len(self._waiting)
 
     @property
     def screen(self) -> int:
-        """Where `drain` writes; wait until it can."""
+        """The descriptor `drain` writes to, to poll until it is writable."""
         return self._screen
 
     def show(self, data: bytes) -> None:
         self._waiting += self._passive.feed(data)
 
     def show_anew(self, data: bytes) -> None:
-        """Show a whole screen in the place of everything that was not shown yet."""
+        """Discard output not shown yet, and show a whole screen instead."""
         undo = self._passive.undo
         self._waiting.clear()
         self._passive = Passive()
@@ -116,7 +116,7 @@ class RawTerminal:
         self._waiting += b"\a"
 
     def drain(self) -> None:
-        """Write as much as the screen takes without waiting for it."""
+        """Write as much as the screen takes without blocking."""
         while self._waiting:
             try:
                 written = os.write(self._screen, self._waiting[:_PIECE])
@@ -125,7 +125,7 @@ class RawTerminal:
             del self._waiting[:written]
 
     def heard(self) -> set[int]:
-        """The signals since the last look; Stopped for one that asks us to end."""
+        """The signals since the last call; raises Stopped for one that asks us to stop."""
         with suppress(BlockingIOError):
             while os.read(self.bell, 256):
                 pass
@@ -133,7 +133,7 @@ class RawTerminal:
         for number in heard:
             if number in _STOPS:
                 raise Stopped(number)
-        if signal.SIGCONT in heard:  # a shell may have changed it meanwhile
+        if signal.SIGCONT in heard:  # the shell may have changed the mode in the meantime
             tty.setraw(self.keys, termios.TCSADRAIN)
         return set(heard)
 
@@ -141,7 +141,7 @@ class RawTerminal:
         self._signals.append(number)
 
     def _own_way_to_the_screen(self) -> int:
-        """A descriptor of our own: whether it waits is nobody else's business."""
+        """A separate descriptor, so that making it non-blocking affects no other process."""
         flags = os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             return os.open(os.ttyname(sys.stdout.fileno()), flags)
@@ -149,7 +149,7 @@ class RawTerminal:
             return os.dup(sys.stdout.fileno())
 
     def _show_the_rest(self) -> None:
-        """Undo what the program set, after what is left to show; a stuck screen gets a second."""
+        """Show what is left, then undo the program's modes; a stuck screen gets one second."""
         self._waiting += self._passive.undo
         look = select.poll()
         look.register(self._screen, select.POLLOUT)

@@ -1,6 +1,6 @@
-"""What the commands that look after a store share: they open it themselves, server or not.
+"""Shared by the maintenance commands, which open the store directly, server or not.
 
-Reading beside a running server is safe, and so is writing: both take turns at the store.
+Reading and writing next to a running server are both safe: the database serializes them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 
 @contextmanager
 def opened(cli: Cli) -> Iterator[House]:
-    """The store itself."""
+    """The store, opened in this process."""
     from longhouse.house import House
 
     cli.need_a_store()
@@ -56,19 +56,19 @@ def now(cli: Cli, house: House | None = None) -> Call:
 
 @contextmanager
 def new_file(name: str) -> Iterator[BinaryIO]:
-    """A private file that appears when it is complete, or stdout for `-`."""
+    """A private file that appears only once complete, or stdout for `-`."""
     if name == "-":
         if sys.stdout.isatty():
             raise InvalidInput(
-                "these bytes may steer a terminal, so they are not written to one",
-                recovery="name a file, or pipe them into a program",
+                "raw bytes could control the terminal, so they are not written to it",
+                recovery="name a file, or pipe the output into a program",
             )
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     path = Path(name)
     if path.exists():
-        raise Conflict(f"{path} exists", recovery="name another file, or remove it first")
+        raise Conflict(f"{path} already exists", recovery="name another file, or remove it first")
     partial = path.with_name(path.name + ".partial")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -87,7 +87,7 @@ def new_file(name: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def readable(name: str) -> Iterator[BinaryIO]:
-    """A file that can seek: the named one, or stdin for `-`, spooled to disk."""
+    """A seekable file: the named one, or stdin spooled to disk for `-`."""
     if name != "-":
         try:
             with Path(name).open("rb") as file:
@@ -105,7 +105,7 @@ def readable(name: str) -> Iterator[BinaryIO]:
 
 
 def size_of(count: int) -> str:
-    """`12.3 MiB`, as people say it."""
+    """A byte count for people: `12.3 MiB`."""
     size = float(count)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":

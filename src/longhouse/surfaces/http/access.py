@@ -1,10 +1,10 @@
-"""Who calls, and from where a request may come: decided once, before any path sees a request.
+"""Access control: decides once, before routing, who is calling and whether it may.
 
-Host and Origin are checked against DNS rebinding, then the bearer token gives a role. `/`, what
-it is made of, and `/healthz` and `/readyz` need no token: they tell nothing that is in the store.
-A request may ask for less than its token gives (`Longhouse-Role`), and then is a caller of its own
-for each session: two processes of one MCP client have claims and keys of their own. The agent of a
-job has no row among the tokens: its token is one as long as the claim that named it holds.
+Host and Origin are checked against DNS rebinding; then the bearer token determines the role. `/`
+and its files, `/healthz` and `/readyz` need no token, because they reveal nothing from the store.
+A request may ask for less than its token allows (`Longhouse-Role`); each session is then a separate
+caller, so that two processes of one MCP client have separate claims and keys. A job's agent has no
+row in the token table: its token is valid as long as the claim that named it.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ __all__ = [
 ]
 
 VIEWS = ("sessions", "work", "jobs", "files", "memory", "processes", "history")
-"""Views of the page with an address of their own; the first one is `/`."""
+"""Views of the page that have their own path; the start view is at `/`."""
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico", *(f"/{v}" for v in VIEWS)})
 OPEN_PREFIXES = ("/static/", *(f"/{view}/" for view in VIEWS))
 STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw|recording)\Z")
-"""What may stay open for long: so many for a token, and each ends when its token does."""
+"""Paths that stay open: limited in number for each token, and ended when their token is."""
 NAME_CHARS = 200
 WATCH_S = 0.4
-"""How often open streams and waits are held against the tokens: they end within a second."""
+"""How often the tokens of open streams and waits are checked: they end within a second."""
 
 log = structlog.get_logger()
 
@@ -84,7 +84,7 @@ def caller_of(scope: Scope) -> Caller:
 
 
 def owner_of(scope: Scope) -> str:
-    """Which token a request came with, by a name that is no secret."""
+    """The id of the token that a request came with, which is not a secret."""
     owner: str = scope[_OWNER]
     return owner
 
@@ -97,7 +97,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Identity(NamedTuple):
-    """Whose token a request came with; `digest` only where the store can say that it ended."""
+    """The owner of a request's token; `digest` is set if the store can revoke it."""
 
     owner: str
     role: Role
@@ -106,7 +106,7 @@ class Identity(NamedTuple):
     digest: str | None = None
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
-        """The caller of one request, no more than it asks to be."""
+        """The caller of one request, limited to the role it asks for."""
         role, owner = self.role, self.owner
         asked, said = headers.get(ROLE_HEADER), headers.get(AGENT_HEADER, "")[:NAME_CHARS] or None
         if asked is not None:
@@ -130,14 +130,14 @@ class Identity(NamedTuple):
 
 
 class Tokens:
-    """The tokens that this server accepts: its own ones, and those in the store."""
+    """The tokens that this server accepts: its own and those in the store."""
 
     def __init__(self, house: House, *own: str | None) -> None:
         self._house = house
         self._own = [digest_of(token) for token in own if token]
 
     async def identify(self, authorization: str | None) -> Identity:
-        """Whose token it is; every other value of the header is refused alike."""
+        """The token's identity; every other header value is refused in the same way."""
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token or len(token) > 512:
@@ -147,13 +147,11 @@ class Tokens:
             return Identity(PERSON, Role.OPERATOR)
         found = await self._house.db.read_async("", lambda tx: _owner(tx, digest), self._call())
         if found is None:
-            raise Unauthenticated(
-                "this token is not known here, it was revoked, or its time ran out"
-            )
+            raise Unauthenticated("this token is unknown, was revoked, or has expired")
         return found
 
     async def ended(self, identities: set[Identity]) -> set[Identity]:
-        """Those whose token was revoked."""
+        """The identities whose token was revoked or has expired."""
 
         def look(tx: Tx) -> set[Identity]:
             return {one for one in identities if one.digest and _owner(tx, one.digest) != one}
@@ -161,7 +159,7 @@ class Tokens:
         return await self._house.db.read_async("", look, self._call())
 
     def any_made(self) -> bool:
-        """Whether someone has made a token that still works, other than for a client right here."""
+        """Whether a valid token exists, apart from those of MCP clients on this machine."""
         call = self._call()
         rows = self._house.db.read(
             "", lambda tx: tx.all(sql.token_list, token_id=None, limit=500), call
@@ -179,7 +177,7 @@ class Tokens:
 
 
 def _owner(tx: Tx, digest: str) -> Identity | None:
-    """Whose the credential of that digest is: a token's, or that of the agent of a claimed job."""
+    """The identity with that digest: of a token, or of the agent of a claimed job."""
     if row := tx.one(sql.token_by_digest, digest=digest, now=tx.now_ms):
         limit = workspaces_of(row["workspaces"])
         role = Role[row["role"].upper()]
@@ -188,14 +186,14 @@ def _owner(tx: Tx, digest: str) -> Identity | None:
     if claim is None:
         return None
     holder = claim.owner.partition("/")[0]
-    # What an agent of a job claims itself gives nobody a token: else it could outlive its own.
+    # Jobs claimed by a job's agent give no one a token: it could outlive the agent's own.
     if holder != PERSON and tx.one(sql.token_lives, token_id=holder, now=tx.now_ms) is None:
         return None
     return Identity(digest, Role.AGENT, None, (claim.workspace,), digest)
 
 
 class Hosts:
-    """Which names this server answers to."""
+    """The host names that this server answers to."""
 
     def __init__(self, bound: str, allowed: tuple[str, ...]) -> None:
         self._loopback = is_loopback(bound)
@@ -204,7 +202,7 @@ class Hosts:
             self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     def check(self, host: str | None, origin: str | None) -> None:
-        """Refuse what a browser would send after its name server was turned against us."""
+        """Refuse what a browser would send after DNS rebinding, or from another site."""
         if not host or not self._known(_without_port(host)):
             raise HostNotAllowed
         if origin is not None:
@@ -219,7 +217,7 @@ class Hosts:
             address = ipaddress.ip_address(name.strip("[]"))
         except ValueError:
             return False
-        # A number in place of a name cannot be rebound; on loopback only loopback makes sense.
+        # An IP address cannot be rebound; a loopback server accepts only loopback addresses.
         return address.is_loopback or not self._loopback
 
 
@@ -230,7 +228,7 @@ def _without_port(host: str) -> str:
 
 
 class Activity:
-    """How many requests are open and when the last one ended; health checks do not count."""
+    """Counts open requests and records when the last one ended; health checks do not count."""
 
     def __init__(self) -> None:
         self.open = 0
@@ -249,7 +247,7 @@ class Activity:
 
 
 class AccessGate:
-    """The outermost ASGI layer: lets a request in with its caller, or answers why not."""
+    """The outermost ASGI layer: identifies the caller of a request, or refuses it."""
 
     def __init__(
         self, app: ASGIApp, house: House, tokens: Tokens, hosts: Hosts, activity: Activity
@@ -262,16 +260,16 @@ class AccessGate:
         self._open: dict[Caller, tuple[Identity, anyio.CancelScope | None]] = {}
 
     async def watch(self) -> None:
-        """End what is open under a token that was revoked, as long as the server serves."""
+        """Keep ending streams and waits whose token was revoked, until the server stops."""
         while True:
             await anyio.sleep(WATCH_S)
             try:
                 await self.end_revoked()
-            except Exception as error:  # the store is away: nobody is let in anew either
+            except Exception as error:  # the store is down, so no new request is admitted either
                 log.warning("tokens.unchecked", error=repr(error))
 
     async def end_revoked(self) -> None:
-        """Cut streams and refuse waits whose token was revoked or has run out since."""
+        """End streams and waits whose token was revoked or has expired."""
         under = {identity for identity, _ in self._open.values() if identity.digest}
         if not under or not (ended := await self._tokens.ended(under)):
             return
@@ -302,7 +300,7 @@ class AccessGate:
         try:
             await self._serve(scope, receive, guarded)
         except Exception:
-            if not answered:  # what was answered has been logged with its answer
+            if not answered:  # otherwise it was logged with its answer
                 raise
         finally:
             self._activity.leave(counts)
@@ -334,7 +332,7 @@ class AccessGate:
     async def _stream(
         self, stream: anyio.CancelScope, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Serve a stream that may be cut short: then it ends, or is refused if it never began."""
+        """Serve a stream; if it is cancelled, end it, or refuse it if it had not started."""
         last: Message | None = None
 
         async def watched(message: Message) -> None:
@@ -347,17 +345,17 @@ class AccessGate:
         if not stream.cancelled_caught:
             return
         if last is None:
-            gone = Unauthenticated("this token was revoked, or its time ran out")
+            gone = Unauthenticated("this token was revoked or has expired")
             await respond(self._house.dispatcher.fail("error", gone))(scope, receive, send)
         elif last["type"] == "http.response.start" or last.get("more_body", False):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _admit(self, scope: Scope) -> Identity | None:
-        """Whose request it is; None for what everybody may see."""
-        # White space around a value is no part of it; the parser leaves what trails.
+        """The identity of the caller; None for public paths."""
+        # White space around a header value is not part of it, but the parser keeps trailing space.
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
-        for name in ("host", "origin", "authorization"):  # a proxy may have read the other one
+        for name in ("host", "origin", "authorization"):  # a proxy may have checked the other one
             if len(headers.getlist(name)) > 1:
                 raise RepeatedHeader(f"{name}: given more than once")
         self._hosts.check(headers.get("host"), headers.get("origin"))

@@ -1,4 +1,4 @@
-"""The ASGI application: its paths, the gate before them, and what lives as long as it does."""
+"""The ASGI application: its routes, the access gate in front, and its lifespan."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from longhouse.surfaces.sessions import OpenSessions
 __all__ = ["Web"]
 
 SETTLE_S = 1.0
+"""How long `/metrics` waits for calls that are answered but not yet counted."""
 NONCE_CHARS = 128
-"""How long a look at the metrics waits for calls that were answered but not yet counted."""
 
 
 class Web:
-    """Everything that answers HTTP for one house; made inside the event loop that serves it."""
+    """Everything that answers HTTP for one house; create it in the event loop that serves it."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class Web:
             lifespan=self._lifespan,
             exception_handlers={HTTPException: self._refused, Exception: self._broken},
         )
-        app.router.redirect_slashes = False  # a path that is not there is said to be so
+        app.router.redirect_slashes = False  # an unknown path is a 404, not a redirect
         bounded = InFlight(app, house.dispatcher, limits)
         self.app = AccessGate(bounded, house, tokens, hosts, self.activity)
 
     def end_streams(self) -> None:
-        """Send everyone away who only listens or waits: the server is about to stop."""
+        """End all streams and waits, because the server is about to stop."""
         self._house.dispatcher.end_waits()
         self._feeds.end_streams()
         self._mcp.end_streams()
@@ -126,13 +126,13 @@ class Web:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _get_ready(self, _request: Request) -> Response:
-        """Whether calls can be carried out; a server that only lacks room still answers reads."""
+        """Whether calls can be served; a server whose disk is full still answers reads."""
         state = await self._store.look()
         shown = {"ready": state.trouble is None, "read_only": self._house.db.full}
         return JSONResponse(shown, status_code=200 if shown["ready"] else 503)
 
     async def _get_health(self, request: Request) -> Response:
-        """That it is up, and to whoever gives a nonce, that it wrote the store's note."""
+        """That the server is up and, given a nonce, proof that it wrote `server.json`."""
         shown = {"ok": True, "name": "longhouse", "version": __version__}
         shown["instance"] = self._instance
         if nonce := request.query_params.get("nonce", "")[:NONCE_CHARS]:

@@ -21,12 +21,12 @@ WORKSPACE_HEADER = "longhouse-workspace"
 
 
 def asked_workspace(request: Request) -> str | None:
-    """The workspace that the address or a header names, on any path."""
+    """The workspace named in the query or a header, on any path."""
     return request.query_params.get("workspace") or request.headers.get(WORKSPACE_HEADER) or None
 
 
 class Calls:
-    """Carries calls from HTTP to the dispatcher and their answers back."""
+    """Passes calls from HTTP to the dispatcher, and answers back."""
 
     def __init__(self, dispatcher: Dispatcher, sessions: OpenSessions) -> None:
         self._dispatcher = dispatcher
@@ -48,7 +48,7 @@ class Calls:
         return respond(await self._dispatcher.call_async(cmd, args, caller))
 
     def _add_workspace(self, cmd: str, args: dict[str, Any], asked: str | None) -> None:
-        """What the body says wins; a command's own argument of that name is left alone."""
+        """Add the workspace unless the body names one or the command has its own `workspace`."""
         command = self._dispatcher.registry.commands.get(cmd)
         if asked and command and "workspace" not in command.fields():
             args.setdefault("workspace", asked)

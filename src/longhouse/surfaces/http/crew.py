@@ -1,6 +1,6 @@
-"""`GET /api/sessions` and `GET /api/sessions/{bead_id}/conversation`: two reads with an address.
+"""`GET /api/sessions` and `GET /api/sessions/{bead_id}/conversation`.
 
-They are the commands `agents.sessions` and `agents.conversation`, with the query as arguments.
+They call `agents.sessions` and `agents.conversation`, with the query parameters as arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBERS = ("limit", "max_chars", "max_bytes", "max_lines", "context_budget")
 
 
 class CrewReads:
-    """Who works on what, for pages and scripts that only look."""
+    """Who is working on what, for pages and scripts that only read."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher

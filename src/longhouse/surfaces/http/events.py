@@ -1,12 +1,12 @@
 """`GET /events`: the log as server-sent events, resumable by seq.
 
 `id` is the seq, `event` the stream, `data` the row. A follower starts after `Last-Event-ID` or
-`?after=`, else at the end of the log. It gets every row once and in order, or is told where to go
-on: `event: resume` with the last id it was sent, then the end of the stream.
+`?after=`, else at the end of the log. It gets every row once and in order. A stream that must end
+early says where to resume: `event: resume` with the last id sent.
 
-With `?until=` nobody follows: the log is read up to that seq and the stream ends with `event: end`.
-A row of a kind in `?newest=` is then sent only if no row of its stream, subject and kind follows
-up to there.
+With `?until=`, the log is read up to that seq and the stream ends with `event: end`. A row whose
+kind is in `?newest=` is then sent only if no later row up to that seq has the same stream, subject
+and kind.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Events"]
 
 HEARTBEAT_S = 15.0
 STALL_S = 20.0
-"""How long a follower may take no bytes at all before it is sent away."""
+"""How long a follower may read nothing before its stream is ended."""
 GRACE_S = 5.0
 MAX_FOLLOWERS = 2000
 RETRY_MS = 1000
@@ -48,7 +48,7 @@ _KNOWN = ("workspace", "stream", "subject", "after", "until", "newest")
 
 
 class Events:
-    """Opens streams and feeds each follower from the log."""
+    """Opens streams and sends each follower the log."""
 
     def __init__(self, dispatcher: Dispatcher, feeds: Feeds, metrics: Metrics) -> None:
         self._dispatcher = dispatcher
@@ -58,7 +58,7 @@ class Events:
     async def answer(self, request: Request) -> Response:
         try:
             if request.method != "GET":
-                raise MethodNotAllowed  # a HEAD would follow for ever without being told anything
+                raise MethodNotAllowed  # a HEAD would follow forever without receiving anything
             if self._feeds.followers >= MAX_FOLLOWERS:
                 raise ServerFull
             workspace = self._dispatcher.choose_workspace(
@@ -68,15 +68,15 @@ class Events:
             after = _after(request)
             if wanted.newest and until is None:
                 raise InvalidInput(
-                    "newest: which row is the newest is known only up to a seq",
-                    recovery="add until=SEQ, or leave newest out",
+                    "newest: can only be used together with until",
+                    recovery="add until=SEQ, or omit newest",
                 )
         except LonghouseError as error:
             return respond(self._dispatcher.fail("events", error))
         return _Stream(self, workspace, wanted, after, until)
 
     async def serve(self, stream: _Stream, receive: Receive, send: Send) -> Response | None:
-        """Follow until the client leaves or is sent away; a Response when it cannot start."""
+        """Send until the client leaves or the stream ends; a Response if it cannot start."""
         try:
             async with self._feeds.follow(stream.workspace) as feed:
                 head = feed.head
@@ -106,18 +106,18 @@ class Events:
                     await _pass(send, page.wire)
                     self._metrics.delivered += page.events
                 at = max(at, page.upto)
-        except (TimeoutError, LonghouseError):  # it takes nothing, or the store gives nothing
+        except (TimeoutError, LonghouseError):  # the client reads nothing, or the store is down
             self._metrics.resumes += 1
         last = "end" if stream.ends_at(at) else "resume"
         try:
             async with asyncio.timeout(GRACE_S):
                 await send(_body(_event(last, at, {"after": at}), more=False))
         except TimeoutError:
-            pass  # it still takes nothing: the connection is closed under it
+            pass  # the client still reads nothing: close the connection
 
 
 class _Stream(Response):
-    """A response that runs as long as its follower stays."""
+    """A response that lasts as long as its follower stays."""
 
     def __init__(
         self,
@@ -144,14 +144,14 @@ class _Stream(Response):
 
 
 def _start(stream: _Stream, head: int) -> int:
-    """The seq to start after: where the reader stands, else the beginning or the end of the log."""
+    """The seq to start after: the reader's position, else the start or the end of the log."""
     start = stream.after
     if start is None:
         start = head if stream.until is None else 0
     if start > head:
         raise InvalidInput(
             f"after: {start} is past the end of this log, which is at {head}",
-            recovery=f"read again what you know, then follow with after={head}",
+            recovery=f"reload your data, then follow with after={head}",
         )
     if stream.until is not None and stream.until > head:
         raise InvalidInput(
@@ -162,7 +162,7 @@ def _start(stream: _Stream, head: int) -> int:
 
 
 async def _next(stream: _Stream, at: int, feed: Feed) -> FeedPage:
-    """What lies past `at`; where there is nothing, a sign of life that says how far it looked."""
+    """The next page past `at`, or a keep-alive that carries the current seq."""
     if stream.until is not None:
         page = await feed.stretch(at, stream.until, stream.wanted)
         return page if page.wire else _alive(page.upto)
@@ -176,10 +176,10 @@ def _alive(at: int) -> FeedPage:
 
 
 async def _pass(send: Send, wire: bytes) -> None:
-    """Send, or TimeoutError when the other side has taken nothing for too long.
+    """Send, or raise TimeoutError if the client has read nothing for too long.
 
-    The server hands a chunk over only when the one before has left its buffer, so a chunk that
-    timed out was not sent at all, and what waits in memory is never more than one.
+    The server accepts a chunk only once the previous one has left its buffer, so a chunk that timed
+    out was not sent at all, and at most one chunk waits in memory.
     """
     async with asyncio.timeout(STALL_S):
         await send(_body(wire, more=True))
@@ -212,7 +212,7 @@ def _wanted(request: Request) -> Filter:
 
 
 def _after(request: Request) -> int | None:
-    """Where to start; what the client saw last wins over what it once asked for."""
+    """Where to start; `Last-Event-ID` overrides `?after=`."""
     if last := request.headers.get("last-event-id"):
         return _seq("Last-Event-ID", last)
     return _seq("after", request.query_params.get("after"))

@@ -1,8 +1,8 @@
-"""The shared tail of each workspace's log: read once per wake-up, serialised once, sent to all.
+"""The shared tail of each workspace's log: read once per wake-up, serialized once, sent to all.
 
-The log is the truth. A feed keeps a bounded ring of its newest events as bytes; followers read from
-the ring by seq, or from the store when they are further behind. No follower has a queue, so a slow
-one costs nothing but its place in the log.
+The log is the source of truth. A feed keeps a bounded ring of the newest events as bytes; followers
+read from the ring by seq, or from the store if they are further behind. No follower has a queue, so
+a slow one costs no memory.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ RING_FRAMES = 4096
 RING_BYTES = 8 * 1024 * 1024
 BATCH_BYTES = 256 * 1024
 STRETCHES = 2
-"""So many looks into stretches of the log run at once; the other threads that read stay free."""
+"""How many bounded reads of the log run at once, so that other reads find a free thread."""
 LOOK_AGAIN_S = 1.0
-"""A wake-up may be late; while someone follows, the log is looked at this often in any case."""
+"""How often a followed log is polled anyway, because a wake-up may be late."""
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
 
 class FeedPage(NamedTuple):
-    """Bytes to send, and the seq up to which the log has then been seen."""
+    """Bytes to send, and the seq up to which they cover the log."""
 
     wire: bytes
     upto: int
@@ -50,7 +50,7 @@ class FeedPage(NamedTuple):
 
 
 class Feed:
-    """The tail of one workspace's log. Its state is touched by the event loop alone."""
+    """The tail of one workspace's log. Only the event loop touches its state."""
 
     def __init__(self, house: House, workspace: str, stretches: asyncio.Semaphore) -> None:
         self.workspace = workspace
@@ -72,7 +72,7 @@ class Feed:
         self._pump = asyncio.create_task(self._run(), name=f"feed-{self.workspace}")
 
     async def stored_head(self) -> int:
-        """The end of the log, of which this feed may not have heard yet."""
+        """The end of the log in the store, which may be ahead of this feed."""
         _, head = await self._rows(1 << 62, 1, None)
         return head
 
@@ -84,12 +84,12 @@ class Feed:
         self._wake.set()
 
     def stir(self) -> None:
-        """Let every follower look up, whether or not there is anything new."""
+        """Wake every follower, whether or not there is anything new."""
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
     async def moved(self, after: int, timeout_s: float) -> bool:
-        """Wait until there may be rows past `after`; False when the time ran out."""
+        """Wait until there may be rows past `after`; False on timeout."""
         if self.head > after:
             return True
         try:
@@ -113,13 +113,13 @@ class Feed:
         return page
 
     async def stretch(self, after: int, until: int, wanted: Filter) -> FeedPage:
-        """The next bounded batch past `after` of a read that ends at `until`: from the store."""
+        """The next bounded batch past `after` for a read that ends at `until`, from the store."""
         async with self._stretches:
             rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted))
         return _joined([frame_of(row) for row in rows], upto, wanted)
 
     async def time_at(self, seq: int) -> int:
-        """When the newest row up to a seq was written; 0 before the first."""
+        """When the newest row up to a seq was written; 0 if there is none."""
         found = await self._read(lambda tx: tx.one(sql.log_time, upto=seq))
         return found["ts_ms"] if found else 0
 
@@ -130,14 +130,14 @@ class Feed:
                 while await self._read_on():
                     pass
             except Exception as error:
-                # The store is busy or away: the log waits for us, and followers wait with it.
+                # The store is busy or down: nothing is lost, because the log is in the store.
                 log.warning("feed.stuck", workspace=self.workspace, error=repr(error))
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_S):
                     await self._wake.wait()
 
     async def _read_on(self) -> bool:
-        """Take in one page of new rows; True when there may be more."""
+        """Read one page of new rows; True if there may be more."""
         rows, upto = await self._rows(self.head, PAGE_ROWS, None)
         if upto <= self.head:
             return False
@@ -151,7 +151,7 @@ class Feed:
         return len(rows) == PAGE_ROWS
 
     def _shrink(self) -> None:
-        """Forget the oldest quarter whenever the ring is over its bounds."""
+        """Drop the oldest quarter of the ring while it exceeds its limits."""
         while len(self._frames) > RING_FRAMES or self._bytes > RING_BYTES:
             gone = self._frames[: max(1, len(self._frames) // 4)]
             del self._frames[: len(gone)]
@@ -159,7 +159,7 @@ class Feed:
             self._floor = gone[-1].seq
 
     async def _rows(self, after: int, limit: int, subject: str | None) -> tuple[list[Row], int]:
-        """Rows past `after`, and the seq up to which this look has seen everything."""
+        """Rows past `after`, and the seq up to which they are complete."""
         return await self._read(lambda tx: log_page(tx, after, limit, subject))
 
     async def _read(self, function: Callable[[Tx], T]) -> T:
@@ -169,7 +169,7 @@ class Feed:
 
 
 class Feeds:
-    """The feeds that someone follows; one begins with its first follower and ends with its last."""
+    """The active feeds; each starts with its first follower and stops with its last."""
 
     def __init__(self, house: House) -> None:
         self.closing = False
@@ -202,7 +202,7 @@ class Feeds:
                 feed.stop()
 
     def end_streams(self) -> None:
-        """Tell every follower to come back later: the server is about to stop."""
+        """End all streams, because the server is about to stop; followers reconnect later."""
         self.closing = True
         for feed in self._feeds.values():
             feed.stir()
@@ -213,7 +213,7 @@ class Feeds:
             feed.stop()
 
     def _hear(self, workspace: str, _seq: int) -> None:
-        """Called in the thread that committed."""
+        """Wake the workspace's feed; called in the thread that committed."""
         if workspace in self._feeds:
             with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._wake, workspace)
@@ -228,7 +228,7 @@ def _seq(frame: Frame) -> int:
 
 
 def _joined(frames: list[Frame], upto: int, wanted: Filter) -> FeedPage:
-    """As many of these frames as one batch holds."""
+    """As many of these frames as fit into one batch."""
     taken: list[bytes] = []
     size = 0
     for index, frame in enumerate(frames):

@@ -1,8 +1,8 @@
-"""How much one caller may ask for at once, decided before anything is parsed.
+"""How much one caller may ask for at once, checked before anything is parsed.
 
-A body is read whole, within its size, its time and its depth, before any path sees the request.
-Calls, waits and streams in flight are counted by token: one that has too many hears so at once, in
-a refusal that says when to try again, and nobody else notices.
+A body is read in full, within limits on size, time and nesting, before routing. Calls, waits and
+streams in flight are counted by token: a token with too many is refused at once and told when to
+try again, and no other token is affected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WAITS = "longhouse.waits"
 
 
 class RequestLimits(NamedTuple):
-    """What one request and one token may take."""
+    """The limits of one request and of one token."""
 
     header_bytes: int
     header_s: float
@@ -57,13 +57,13 @@ class RequestLimits(NamedTuple):
 
 
 def waits_of(scope: Scope) -> AbstractContextManager[None]:
-    """Entered by a call of this token for as long as it waits."""
+    """A context that a call of this token holds while it waits."""
     waits: AbstractContextManager[None] = scope[_WAITS]
     return waits
 
 
 class InFlight:
-    """The ASGI layer behind the gate: what gets past it is bounded."""
+    """The ASGI layer behind the gate: everything that passes it is bounded."""
 
     def __init__(self, app: ASGIApp, dispatcher: Dispatcher, limits: RequestLimits) -> None:
         self._app = app
@@ -82,7 +82,9 @@ class InFlight:
                     receive = _replayed(await self._body(scope, receive), receive)
                     scope[_WAITS] = self._slot(scope, "waits", self._limits.waits)
                 await self._app(scope, receive, send)
-        except LonghouseError as error:  # of this layer: whatever is behind it answers its own
+        except (
+            LonghouseError
+        ) as error:  # raised in this layer; inner layers answer their own errors
             await respond(self._dispatcher.fail("error", error))(scope, receive, send)
 
     def _taken(self, scope: Scope) -> AbstractContextManager[None]:
@@ -97,11 +99,11 @@ class InFlight:
         size += len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if size > self._limits.header_bytes:
             raise HeadersTooLarge(
-                f"the headers have {size} bytes; at most {self._limits.header_bytes} are taken"
+                f"the headers are {size} bytes long; the limit is {self._limits.header_bytes}"
             )
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """The whole body, or a refusal before more of it was read than is allowed."""
+        """The whole body, or a refusal before reading more of it than is allowed."""
         most = self._limits.body_bytes
         length = dict(scope["headers"]).get(b"content-length", b"")
         size, more = int(length) if length.isdigit() else 0, True
@@ -121,7 +123,7 @@ class InFlight:
             raise BodyTooLarge(f"the body is larger than {most} bytes")
         body = b"".join(parts)
         if is_too_deep(body):
-            text = "body: expected fewer levels of nesting"
+            text = "body: the JSON is nested too deeply"
             raise InvalidInput(text, recovery='send flat JSON such as {"limit": 5}')
         return body
 
@@ -130,7 +132,7 @@ class InFlight:
 
 
 class _Slot:
-    """One of so many things that a token may have in flight; taken while it is entered."""
+    """One of the limited slots that a token has, occupied while entered."""
 
     __slots__ = ("_held", "_key", "_most")
 
@@ -154,7 +156,7 @@ class _Slot:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Receives a body that was read already, then whatever else the client does."""
+    """A receive that first returns a body already read, then continues with the client."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

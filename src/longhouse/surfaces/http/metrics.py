@@ -1,6 +1,6 @@
-"""What the server counts, as Prometheus text: calls, latencies, streams, the store.
+"""Prometheus metrics: calls, latencies, streams, the store.
 
-Labels come from the registry and the error tree, never from a caller, so there are only so many.
+Labels come from the registry and the error tree, never from a caller, so their number is bounded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class Metrics:
-    """Counts of one server process; its `observe` hears of every call."""
+    """The metrics of one server process; `observe` is called for every call."""
 
     def __init__(self) -> None:
         self.leading: Callable[[], bool] = lambda: False
@@ -50,7 +50,7 @@ class Metrics:
             log.debug("call", cmd=cmd, code=code, ms=round(seconds * 1000, 2))
 
     def text(self, *, requests_open: int, followers: int, store: StoreState) -> str:
-        """The exposition format, one line a sample."""
+        """The metrics in Prometheus text format."""
         calls = {_labels(cmd=cmd, code=code): n for (cmd, code), n in sorted(self._calls.items())}
         by_name = {_labels(workspace=name): seq for name, seq in sorted(store.seqs.items())}
         histogram = [
@@ -104,7 +104,7 @@ def _histogram(name: str, cmd: str, counts: list[int], seconds: float) -> Iterat
 
 
 def _resident() -> int:
-    """Bytes in memory now where the system tells, else the most there ever were."""
+    """Resident memory in bytes now, or its peak where only that is known."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize()

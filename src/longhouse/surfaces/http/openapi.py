@@ -85,13 +85,13 @@ def _ref(name: str) -> dict[str, str]:
 _CUT = _ref("Cut")
 _CUT_RESULT = {
     "type": "object",
-    "description": "a result that was cut to its budget: any field may be shorter or missing",
+    "description": "a result that was trimmed to its budget: any field may be shorter or missing",
     "required": ["truncated", "budget"],
     "properties": {"truncated": {"const": True}, "budget": _ref("Budget")},
 }
 _BUDGET = {
     "type": "object",
-    "description": "what the answer might have and has, in characters",
+    "description": "the size limit and the actual size of the answer, in characters",
     "required": ["max_chars", "used_chars", "truncated"],
     "properties": {
         "max_chars": {"type": "integer", "minimum": 0},
@@ -133,7 +133,7 @@ def _envelope(action: Any, warned: Any) -> dict[str, Any]:
 _WORKSPACE = {
     "name": "workspace",
     "in": "query",
-    "description": "also as the header Longhouse-Workspace",
+    "description": "may also be sent as the header Longhouse-Workspace",
     "schema": {"type": "string"},
 }
 _ERROR = {
@@ -189,7 +189,7 @@ def _number(name: str, least: int = 0) -> dict[str, Any]:
 
 _RECORDINGS = {
     "post": {
-        "summary": "Take a recording or an asciicast in, to look at: tool.recording_import",
+        "summary": "Import a recording or an asciicast: tool.recording_import",
         "parameters": [_IN_WORKSPACE, _query("title", {"type": "string", "maxLength": 200})],
         "requestBody": {
             "content": {
@@ -220,7 +220,7 @@ _TASK_PATHS = {
         ),
     },
     "/tasks/{task_id}": _get(
-        "How one stands: tool.task_status", "application/json", _IN_WORKSPACE, _TASK
+        "The state of one process: tool.task_status", "application/json", _IN_WORKSPACE, _TASK
     ),
     "/tasks/{task_id}/events": _get(
         "Its frames as server-sent events; id is the seq of its stream",
@@ -231,7 +231,7 @@ _TASK_PATHS = {
         _query("Last-Event-ID", {"type": "integer", "minimum": 0}, "header"),
     ),
     "/tasks/{task_id}/output": _get(
-        "What it printed, as text with secrets starred out: tool.output_fetch",
+        "What it printed, as text with secrets masked: tool.output_fetch",
         "application/json",
         _IN_WORKSPACE,
         _TASK,
@@ -242,7 +242,7 @@ _TASK_PATHS = {
         _query("lines", {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}),
     ),
     "/tasks/{task_id}/output/raw": _get(
-        "What it printed, byte for byte; takes Range",
+        "What it printed, byte for byte; supports Range",
         "application/octet-stream",
         _IN_WORKSPACE,
         _TASK,
@@ -250,7 +250,7 @@ _TASK_PATHS = {
         _query("Range", {"type": "string"}, "header"),
     ),
     "/tasks/{task_id}/wait": _get(
-        "Wait for its end, a line, its screen or a port: tool.task_wait",
+        "Wait for its exit, a line, its screen or a port: tool.task_wait",
         "application/json",
         _IN_WORKSPACE,
         _TASK,
@@ -260,25 +260,25 @@ _TASK_PATHS = {
         _number("timeout_ms"),
     ),
     "/tasks/{task_id}/snapshot": _get(
-        "What its terminal shows, for one that joins late: tool.task_snapshot",
+        "What its terminal shows now: tool.task_snapshot",
         "application/json",
         _IN_WORKSPACE,
         _TASK,
     ),
     "/tasks/{task_id}/recording": _get(
-        "What it did, as a file: tool.recording_export",
+        "Its recording as a file: tool.recording_export",
         "application/x-ndjson",
         _IN_WORKSPACE,
         _TASK,
         _query("format", {"enum": ["longhouse", "asciicast"]}),
     ),
     "/recordings": _RECORDINGS,
-    "/tasks/{task_id}/cancel": _post("End it: tool.task_cancel", "CancelTask", "200 202", _TASK),
+    "/tasks/{task_id}/cancel": _post("Stop it: tool.task_cancel", "CancelTask", "200 202", _TASK),
     "/tasks/{task_id}/stdin": _post(
         "Type into its terminal: tool.task_write_stdin", "WriteStdin", "202", _TASK
     ),
     "/tasks/{task_id}/resize": _post(
-        "Size of its terminal: tool.task_resize", "ResizeTask", "202", _TASK
+        "Resize its terminal: tool.task_resize", "ResizeTask", "202", _TASK
     ),
     "/tasks/{task_id}/signal": _post(
         "Send it a signal: tool.task_signal", "SignalTask", "202", _TASK
@@ -297,7 +297,7 @@ _OTHER_PATHS = {
         _query("Last-Event-ID", {"type": "integer", "minimum": 0}, "header"),
     ),
     "/api/sessions": _get(
-        "Who works on what: the command agents.sessions",
+        "Who is working on what: agents.sessions",
         "application/json",
         {"$ref": "#/components/parameters/workspace"},
         _query("open_only", {"type": "boolean"}),
@@ -305,22 +305,22 @@ _OTHER_PATHS = {
         _query("cursor", {"type": "string"}),
     ),
     "/api/sessions/{bead_id}/conversation": _get(
-        "What was said and done about a work item: the command agents.conversation",
+        "The conversation and history of a work item: agents.conversation",
         "application/json",
         {"$ref": "#/components/parameters/workspace"},
         {**_query("bead_id", {"type": "string"}, "path"), "required": True},
         _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
         _query("cursor", {"type": "integer", "minimum": 0}),
     ),
-    "/api/me": _get("What the token may do, and what the page must know first", "application/json"),
+    "/api/me": _get("What the token may do, and the page's settings", "application/json"),
     **_TASK_PATHS,
     "/openapi.json": _get("This document", "application/json"),
     "/metrics": _get("Prometheus metrics", "text/plain"),
     "/healthz": _get(
-        "Whether the server is up; `proof` is the nonce under the key in server.json",
+        "Whether the server is up; `proof` is the HMAC of the nonce under the key in server.json",
         "application/json",
         _query("nonce", {"type": "string", "maxLength": 128}),
         open_=True,
     ),
-    "/readyz": _get("Whether its store answers", "application/json", open_=True),
+    "/readyz": _get("Whether the server's store answers", "application/json", open_=True),
 }

@@ -1,7 +1,7 @@
-"""The page: one document for all of its views, the files it is made of, and who looks at it.
+"""Serves the page: one document for all views, its static files, and `/api/me`.
 
-The files are built from `web/` into `static/` beside this module. A fresh nonce for styles goes
-into each document; scripts come from files of ours alone, and nothing may write markup.
+The files are built from `web/` into `static/` next to this module. Each document gets a fresh nonce
+for styles; scripts come only from our own files, and nothing may inject markup.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class PageRoutes:
-    """Everything that the browser asks for before it calls commands."""
+    """Everything the browser requests before it calls commands."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -57,7 +57,7 @@ class PageRoutes:
         ]
 
     async def _me(self, request: Request) -> Response:
-        """What the token may do, and what the page must know before it shows anything."""
+        """What the token may do, and what the page needs to know before it renders."""
         caller = caller_of(request.scope)
         facts = self._house.dispatcher.facts
         shown = {
@@ -74,7 +74,7 @@ class PageRoutes:
 async def _document(_request: Request) -> Response:
     document = _read("index.html")
     if document is None:
-        text = "The page was not built into this installation. In a source tree say: make page\n"
+        text = "This installation does not include the page. In a source tree, run: make page\n"
         return Response(text, 503, media_type="text/plain; charset=utf-8")
     nonce = secrets.token_urlsafe(16)
     headers = {
@@ -111,7 +111,7 @@ def _file(request: Request, name: str) -> Response:
 
 
 def _read(name: str) -> bytes | None:
-    """A built file; the names are those that the build wrote, so no path leads elsewhere."""
+    """A built file; only names that the build wrote are accepted, so no path escapes."""
     if name not in {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*")}:
         return None
     path = STATIC / name

@@ -1,6 +1,6 @@
-"""Connections that must come to the point: a head of bounded size, within a bounded time.
+"""Limits the size of a request's headers and the time they may take to arrive.
 
-uvicorn waits for ever for a head that arrives byte by byte, or never, and keeps all of it.
+uvicorn waits forever for headers that arrive slowly or never, and buffers all of them.
 """
 
 from __future__ import annotations

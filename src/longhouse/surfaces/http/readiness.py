@@ -1,7 +1,7 @@
-"""What the store says of itself, for `/readyz` and `/metrics`, which must never wait for it long.
+"""The state of the store, for `/readyz` and `/metrics`, which must never wait long for it.
 
-One question is under way at a time, however many ask; whoever has waited long enough is told that
-the store is away, with the figures that it gave last.
+All callers share one query. A caller that has waited too long is told that the store is down, with
+the figures from the last answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class StoreState(NamedTuple):
 
 
 class StoreWatch:
-    """Asks the store how it is; made in the event loop that serves it."""
+    """Queries the state of the store; create it in the event loop that serves it."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -35,7 +35,7 @@ class StoreWatch:
         self._asking: asyncio.Task[StoreState] | None = None
 
     async def look(self) -> StoreState:
-        """How the store is, within two seconds."""
+        """The state of the store, within two seconds."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
         done, _ = await asyncio.wait({self._asking}, timeout=ANSWER_S)

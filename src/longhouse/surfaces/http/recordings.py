@@ -1,7 +1,7 @@
-"""`GET /tasks/{id}/recording` and `POST /recordings`: what a task did, as a file and back.
+"""`GET /tasks/{id}/recording` and `POST /recordings`: export and import recordings.
 
-Both are commands of the registry (`tool.recording_export`, `tool.recording_import`): who may have a
-recording, what is starred out of it and what is refused is said there.
+Both call registry commands (`tool.recording_export`, `tool.recording_import`), which decide who may
+read a recording, what is masked in it, and what is refused.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _KINDS = {
     "asciicast": ("cast", "application/x-asciicast"),
 }
 MOST_BYTES = 1_000_000
-"""The largest file that one request takes in."""
+"""The largest file that one request may import."""
 
 
 class Recordings:
-    """The paths of recordings."""
+    """The routes for recordings."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -48,13 +48,13 @@ class Recordings:
         ]
 
     async def _export(self, request: Request) -> Response:
-        """The file, in pages as they are read; nothing of it is sent before the first is there."""
+        """The file, page by page; nothing is sent until the first page has been read."""
         args = {**request.query_params, "task_id": request.path_params["task_id"]}
         args.pop("cursor", None)  # a download is the whole file
         kind = args.pop("format", "longhouse")
         if kind not in _KINDS:
             error = InvalidInput(
-                f"format: {kind[:40]!r} is none; fix: format=asciicast",
+                f"format: unknown format {kind[:40]!r}; fix: format=asciicast",
                 recovery="use longhouse or asciicast",
             )
             return respond(self._dispatcher.fail(_EXPORT, error))
@@ -65,7 +65,7 @@ class Recordings:
         try:
             begun = _written(first, writer)
         except rec.BadRecording as why:
-            error = InvalidInput(f"format: {why}", recovery="leave format out")
+            error = InvalidInput(f"format: {why}", recovery="omit format")
             return respond(self._dispatcher.fail(_EXPORT, error))
         ending, media_type = _KINDS[kind]
         name = re.sub(r"[^A-Za-z0-9._-]", "_", first.envelope["result"]["task_id"])
@@ -87,17 +87,19 @@ class Recordings:
         yield written
         while cursor := answer.envelope["result"]["next_cursor"]:
             answer = await self._call(_EXPORT, request, {**args, "cursor": cursor})
-            if not answer.success:  # the connection breaks, so that nobody takes it for the whole
+            if (
+                not answer.success
+            ):  # break the connection, so that the file is not taken for complete
                 raise ConnectionAbortedError(answer.envelope["error"]["message"])
             yield _written(answer, writer)
 
     async def _import(self, request: Request) -> Response:
-        """A file in either format becomes a task that has ended."""
+        """Import a file in either format as a finished task."""
         body = await request.body()
         if len(body) > MOST_BYTES:
             error = InvalidInput(
-                f"body: a recording of {len(body)} bytes, at most {MOST_BYTES} in one request",
-                recovery="the command line sends it in parts: longhouse recording import FILE",
+                f"body: the recording is {len(body)} bytes long; one request takes {MOST_BYTES}",
+                recovery="send it in parts with the command line: longhouse recording import FILE",
             )
             return respond(self._dispatcher.fail(_IMPORT, error))
         args: dict[str, Any] = {"content_b64": base64.b64encode(body).decode()}
@@ -118,7 +120,7 @@ class Recordings:
 
 
 def _written(page: Answer, writer: AsciicastWriter | None) -> bytes:
-    """What a page of a recording amounts to in the format that was asked for."""
+    """A page of a recording in the requested format."""
     data = base64.b64decode(page.envelope["result"]["data_b64"])
     if writer is None:
         return data

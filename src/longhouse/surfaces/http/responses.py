@@ -1,4 +1,4 @@
-"""What goes out: an answer of the dispatcher, or an error before there was one, in one shape."""
+"""HTTP responses: the dispatcher's answers, and errors raised before it, in one shape."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PathNotFound(UnknownId):
 
 
 class MethodNotAllowed(InvalidInput):
-    """That path does not take this method."""
+    """That path does not support this method."""
 
     code = "METHOD_NOT_ALLOWED"
     status = 405
@@ -44,7 +44,7 @@ class BodyTooLarge(InvalidInput):
 
     code = "BODY_TOO_LARGE"
     status = 413
-    fix = "send less at once: one note per call, large things in parts (docs.artifact.join)"
+    fix = "send less at once: one note per call, large content in parts (docs.artifact.join)"
 
 
 class BodyTooSlow(InvalidInput):
@@ -60,7 +60,7 @@ class HeadersTooLarge(InvalidInput):
 
     code = "HEADERS_TOO_LARGE"
     status = 431
-    fix = "send arguments in the body, not in the address or in headers"
+    fix = "send arguments in the body, not in the URL or in headers"
 
 
 class HeadersTooSlow(InvalidInput):
@@ -76,25 +76,25 @@ class HostNotAllowed(Forbidden):
 
     code = "HOST_NOT_ALLOWED"
     status = 421
-    fix = "use the address that the server printed, or name the host in LONGHOUSE_ALLOWED_HOSTS"
+    fix = "use the address that the server printed, or add the host to LONGHOUSE_ALLOWED_HOSTS"
 
 
 class OriginNotAllowed(Forbidden):
-    """A page of another origin may not call this server."""
+    """A page from another origin may not call this server."""
 
     code = "ORIGIN_NOT_ALLOWED"
     fix = "open the page from the server's own address"
 
 
 class RepeatedHeader(InvalidInput):
-    """A header that decides who may call was given more than once."""
+    """A header used for access control was given more than once."""
 
     code = "REPEATED_HEADER"
     fix = "send Host, Origin and Authorization at most once each"
 
 
 class ServerFull(StoreBusy):
-    """This server has as many open streams as it takes."""
+    """This server has reached its limit of open streams."""
 
     code = "SERVER_FULL"
     fix = "close a stream, or try again in a moment"
@@ -112,9 +112,9 @@ def respond(answer: Answer) -> Response:
 
 
 def from_http(error: HTTPException, method: str, path: str) -> LonghouseError:
-    """The router's own refusals in our words."""
+    """The router's own refusals as Longhouse errors."""
     if error.status_code == 405:
-        return MethodNotAllowed(f"{path[:200]} does not take {method}")
+        return MethodNotAllowed(f"{path[:200]} does not support {method}")
     if error.status_code == 404:
         return PathNotFound(f"there is nothing at {path[:200]}")
     return InvalidInput(f"HTTP {error.status_code}")

@@ -1,7 +1,7 @@
-"""What takes longer than one answer: a task's frames as server-sent events, its bytes by Range.
+"""Streaming responses: a task's frames as server-sent events, its output bytes by Range.
 
-A stream of events is read from the store by seq, one page after another, so whoever comes late,
-slowly or again sees the same; it closes after the last frame.
+Events are read from the store by seq, page by page, so a late, slow or reconnecting client sees the
+same frames; the stream ends after the last one.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class RangeNotSatisfiable(InvalidInput):
 
 
 class TaskStreams:
-    """Follows a task for one client."""
+    """Streams one task to one client."""
 
     def __init__(self, dispatcher: Dispatcher, closing: Callable[[], bool]) -> None:
         self._dispatcher = dispatcher
         self._closing = closing
 
     async def events(self, request: Request) -> Response:
-        """Frames after `Last-Event-ID` or `?after_seq=`, as they come, until the last."""
+        """Frames after `Last-Event-ID` or `?after_seq=` as they arrive, until the last one."""
         cmd = "tool.task_stream_events"
         last = request.headers.get("last-event-id") or request.query_params.get("after_seq", "-1")
         if not re.fullmatch(r"-1|[0-9]{1,16}", last):
@@ -62,7 +62,7 @@ class TaskStreams:
         return StreamingResponse(wire, 200, _HEADERS, "text/event-stream; charset=utf-8")
 
     async def raw(self, request: Request) -> Response:
-        """The bytes themselves: all that are kept, or a range by the offsets of the stream."""
+        """The raw bytes: everything that is kept, or a range by stream offset."""
         query = request.query_params
         args: dict[str, Any] = {"task_id": request.path_params["task_id"]}
         if "stream" in query:
@@ -122,7 +122,7 @@ class TaskStreams:
                 answer = await self._raw(request, block)
                 data = base64.b64decode(answer.envelope.get("result", {}).get("data_b64", ""))
                 if not data:
-                    return  # shorter than promised, which tells the client that it is not all
+                    return  # shorter than Content-Length, so the client sees it is incomplete
                 yield data
                 at += len(data)
 
@@ -136,7 +136,7 @@ class TaskStreams:
 
 
 def _asked_range(asked: re.Match[str], total: int) -> tuple[int, int]:
-    """From the first byte to behind the last; `-5` asks for the last five."""
+    """The half-open range; `-5` asks for the last five bytes."""
     if not asked[1]:
         return max(0, total - int(asked[2])), total
     last = int(asked[2]) + 1 if asked[2] else total

@@ -1,7 +1,7 @@
-"""`/tasks…`: background processes at the addresses of their contract.
+"""`/tasks…`: background processes over HTTP.
 
-Each path is one command of the registry (`tool.*`) with the path, the query or the body as its
-arguments; what is answered is the plain object of the contract, and a refusal is the envelope.
+Each path calls one registry command (`tool.*`) with its arguments from the path, the query or the
+body. It answers with the plain object that the API promises; a refusal is an envelope.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_STORE = {"cache-control": "no-store"}
 
 
 class ToolTasks:
-    """The paths of background processes."""
+    """The routes for background processes."""
 
     def __init__(self, dispatcher: Dispatcher, streams: TaskStreams) -> None:
         self._dispatcher = dispatcher
@@ -86,7 +86,7 @@ class ToolTasks:
         if not answer.success:
             return _refused(answer)
         result = answer.envelope["result"]
-        task = result.get("task", result)  # a tiny budget leaves neither the task nor its fields
+        task = result.get("task", result)  # a tiny budget may cut the task and its fields
         ended = task.get("ended_at_ms") is not None
         return JSONResponse(task, 200 if ended else 202, _NO_STORE)
 
@@ -139,13 +139,13 @@ def _plain(answer: Answer, shown: Any = lambda result: result, status: int = 200
 
 
 def _with_screen(result: dict[str, Any]) -> dict[str, Any]:
-    """A task; with what its terminal shows, if that was asked for."""
+    """A task, with its terminal's screen if that was requested."""
     task: dict[str, Any] = result["task"]
     return {**task, "screen": result["screen"]} if result.get("screen") else task
 
 
 def _refused(answer: Answer) -> Response:
-    """The envelope; what was recorded although it was refused has its id in the error."""
+    """The envelope; if the refused task was still recorded, its id is in the error."""
     error = answer.envelope["error"]
     for hint in error.get("hints", ()):
         if "task_id" in hint:
@@ -154,7 +154,7 @@ def _refused(answer: Answer) -> Response:
 
 
 def _output(result: dict[str, Any]) -> dict[str, Any]:
-    """A range of output in the fields of the contract."""
+    """A range of output with the field names of the HTTP API."""
     parts = result["parts"]
     start = result["offset_bytes"]
     end = parts[-1]["next_offset"] if parts else start
@@ -178,7 +178,7 @@ def _output(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(text: str | None) -> dict[str, Any]:
-    """`lines=3-10` as the first line and how many."""
+    """`lines=3-10` as the first line and the number of lines."""
     if text is None:
         return {}
     first, dash, last = text.partition("-")

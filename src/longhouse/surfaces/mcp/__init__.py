@@ -1,7 +1,6 @@
-"""MCP: ten tools over the registry, both protocol eras, stdio and streamable HTTP.
+"""MCP: ten tools over the registry, for both protocol eras, over stdio and streamable HTTP.
 
-Importing the SDK costs about a second, so nothing outside this package imports it, and in here
-only `server`, `manager` and `stdio` do.
+Importing the MCP SDK takes about a second, so only `server`, `manager` and `stdio` import it.
 """
 
 __all__: list[str] = []

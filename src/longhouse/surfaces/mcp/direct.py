@@ -1,8 +1,8 @@
-"""One tool call of the newest protocol, answered without the SDK.
+"""Answers a single tool call of the newest protocol without the SDK.
 
-Such a call is a single exchange: everything about it is in its own request, and it ends with its
-answer. What is not exactly such a call, down to every header, is left to the SDK, which then says
-what is wrong with it. So a server can answer its first call long before the SDK is imported.
+Such a call is one self-contained exchange. Any request that is not exactly such a call, down to
+every header, is left to the SDK, which reports what is wrong with it. So a server can answer its
+first call long before the SDK is imported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["DirectCall", "answer_call", "read_call"]
 
 VERSION = b"2026-07-28"
 PING_S = 15.0
-"""As the SDK does: a connection that says nothing for longer may be cut by a proxy."""
+"""The SDK's interval: a proxy may close a connection that is silent for longer."""
 
 _META = "io.modelcontextprotocol/"
 _SERVER = {"name": "longhouse", "title": "Longhouse", "version": __version__}
@@ -36,12 +36,12 @@ class DirectCall(NamedTuple):
 
 
 async def read_call(scope: Scope, receive: Receive) -> tuple[DirectCall | None, Receive]:
-    """The call, if it is one; and what to receive from, with nothing lost, if it is not."""
+    """The call, or None with a `receive` that replays the request for the SDK."""
     if scope["method"] != "POST" or not _is_addressed(scope["headers"]):
         return None, receive
     messages: deque[Message] = deque()
     more = True
-    while more:  # how much may come was decided before
+    while more:  # the size was checked before
         message = await receive()
         messages.append(message)
         more = message["type"] == "http.request" and message.get("more_body", False)
@@ -92,7 +92,7 @@ def _understood(body: bytes, headers: list[tuple[bytes, bytes]]) -> DirectCall |
         )
     except (msgspec.DecodeError, UnicodeError, RecursionError, LookupError, TypeError):
         return None
-    except AttributeError:  # a list or a number where an object belongs
+    except AttributeError:  # a list or a number instead of an object
         return None
     return DirectCall(message["id"], name, arguments) if exact else None
 
@@ -100,7 +100,7 @@ def _understood(body: bytes, headers: list[tuple[bytes, bytes]]) -> DirectCall |
 async def answer_call(
     call: DirectCall, answer: asyncio.Future[Answer], receive: Receive, send: Send
 ) -> None:
-    """Send what comes of the call; a client that goes away cancels it."""
+    """Send the answer to the call; if the client disconnects, cancel the call."""
     gone = asyncio.ensure_future(_gone(receive))
     streaming = False
     try:

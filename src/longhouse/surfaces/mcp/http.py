@@ -1,8 +1,8 @@
-"""MCP over streamable HTTP, as one ASGI endpoint of the server.
+"""MCP over streamable HTTP, as an ASGI endpoint of the server.
 
-Who calls was decided before a request gets here. Single tool calls are answered at once; for
-everything else the SDK is imported, which takes about a second, when it is first asked for. When
-the server stops, open streams end at once instead of holding it up.
+The access gate has already identified the caller. Single tool calls are answered directly; anything
+else needs the SDK, whose import takes about a second and happens on first use. When the server
+stops, open streams end at once instead of delaying it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class McpEndpoint:
                 await keeper
 
     async def _keep(self, manager: asyncio.Future[ASGIApp]) -> None:
-        """Run the SDK from the first request that needs it to the end of the server."""
+        """Run the SDK from the first request that needs it until the server stops."""
         await self._wanted.wait()
         try:
             made = await asyncio.to_thread(_import_manager)
@@ -60,7 +60,7 @@ class McpEndpoint:
             manager.set_exception(error)
 
     def end_streams(self) -> None:
-        """End the streams that clients only listen on; calls in flight get their answer."""
+        """End listening streams; calls in flight still get their answer."""
         for scope in tuple(self._streams):
             scope.cancel()
 
@@ -94,7 +94,7 @@ class McpEndpoint:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _caller(self, request: Request) -> Caller:
-        """Who calls, and the workspace that a connection or this one request is meant for."""
+        """The caller, with the workspace of its connection or of this request."""
         caller = caller_of(request.scope)
         key = request.headers.get("mcp-session-id") or request.headers.get(SESSION_HEADER)
         session = self._sessions.find(caller.owner, key)

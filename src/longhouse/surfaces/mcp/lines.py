@@ -1,8 +1,8 @@
-"""Tool calls on a stream, answered without the SDK once its client has shaken hands.
+"""Answers tool calls on a stream without the SDK, once the client has completed the handshake.
 
-A call that is exactly that, with nothing beside name and arguments, is answered here, and takes a
-third of the time. A line that is no message is refused here, for the SDK would pass over it in
-silence. Every other line goes to the SDK as it came.
+A plain call, with only a name and arguments, is answered here in a third of the time. A line that
+is not a valid message is refused here, because the SDK would silently ignore it. Every other line
+goes to the SDK unchanged.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Cancellation(msgspec.Struct):
 _TOO_LONG = jsonrpc.error(
     None,
     jsonrpc.INVALID_REQUEST,
-    "the line is too long; send large things in parts (docs.artifact.join)",
+    "the line is too long; send large content in parts (docs.artifact.join)",
 )
 _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
@@ -56,7 +56,7 @@ _cancellation = msgspec.json.Decoder(_Cancellation)
 
 
 class DirectLines:
-    """The lines of a client but for those that were answered here, which go to `write`."""
+    """The client's lines for the SDK; other lines are answered here, through `write`."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class DirectLines:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def _whole_lines(self) -> AsyncIterator[bytes]:
-        """Every line but those that are too long, which are passed over and refused."""
+        """Every complete line; those that are too long are skipped and refused."""
         too_long = False
         while True:
             try:

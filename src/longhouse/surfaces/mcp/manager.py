@@ -1,4 +1,4 @@
-"""The SDK behind `/mcp`: its session manager around our server. Importing this costs a second."""
+"""The SDK's session manager behind `/mcp`. Importing this takes about a second."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["running_manager"]
 async def running_manager(
     dispatcher: Dispatcher, find_caller: FindCaller
 ) -> AsyncIterator[ASGIApp]:
-    """The SDK's part of the endpoint, as long as it is entered."""
+    """The SDK's part of the endpoint, running while the context is entered."""
     manager = StreamableHTTPSessionManager(build_server(dispatcher, find_caller))
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        # The SDK lets a session be used only by the user that opened it.
+        # The SDK allows a session only to the user who opened it.
         access = AccessToken(token="", client_id=owner_of(scope), scopes=[])
         scope["user"] = AuthenticatedUser(access)
         await manager.handle_request(scope, receive, send)

@@ -1,7 +1,7 @@
-"""The MCP server: one low-level SDK server over a house's dispatcher, the same on every transport.
+"""The MCP server: a low-level SDK server over a house's dispatcher, the same on every transport.
 
-An answer is text and nothing else: the compact JSON envelope, or the lines alone. A refusal is a
-result with `isError`, so that the model reads its recovery; protocol errors are for misuse only.
+An answer is plain text: the compact JSON envelope, or lines. A refusal is a result with `isError`,
+so that the model reads its recovery; protocol errors are only for protocol misuse.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FindCaller = Callable[[Any], Caller]
 
 
 def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]:
-    """The server; `find_caller` tells from the transport's request who calls."""
+    """The server; `find_caller` identifies the caller of a transport request."""
     tools = [types.Tool.model_validate(tool) for tool in tool_list(dispatcher.registry)]
     schemas = {tool.name: tool.input_schema for tool in tools}
     listed = types.ListToolsResult(tools=tools)
@@ -38,7 +38,7 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
         result = tool_result(answer.lean(), failed=not answer.success)
         return types.CallToolResult.model_validate(result)
 
-    # There are none, and a client that asks without looking at capabilities should hear just that.
+    # Some clients ask for these without checking capabilities: answer with empty lists.
     async def on_list_prompts(_ctx: Any, _params: Any) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=[])
 

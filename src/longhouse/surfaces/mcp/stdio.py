@@ -1,8 +1,8 @@
-"""`longhouse mcp --embedded`: the MCP server in this process, over its standard streams.
+"""`longhouse mcp --embedded`: runs the MCP server in this process, over its standard streams.
 
-The streams are read and written in the event loop: the SDK's own way hands each line to a thread
-three times a call, which takes longer than most calls. While it serves, descriptor 1 is standard
-error, so that nothing that prints can break into the protocol.
+The streams are read and written in the event loop: the SDK would hand lines to a thread three times
+per call, which takes longer than most calls. While serving, descriptor 1 is redirected to standard
+error, so that stray prints cannot corrupt the protocol.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LINE_BYTES = 16 * 1024 * 1024
 
 
 def serve_stdio(settings: Settings, client: str = OTHER, role: str | None = None) -> None:
-    """Serve one client until it closes its end, or its token is revoked."""
+    """Serve one client until it closes its pipe or its token is revoked."""
     with House(settings) as house:
         tokens = Tokens(house)
         caller, identity = asyncio.run(_admit(house, tokens, client, role))
@@ -51,7 +51,7 @@ def serve_stdio(settings: Settings, client: str = OTHER, role: str | None = None
 async def _admit(
     house: House, tokens: Tokens, client: str, role: str | None
 ) -> tuple[Caller, Identity]:
-    """The client as a caller of its own, under its own token and no more than that may."""
+    """The client as a caller with its own token, limited to that token's role."""
 
     def ask(cmd: str, **args: Any) -> Any:
         return answer_outcome(house.call(cmd, args)).result()
@@ -103,7 +103,7 @@ class _Sink:
 
 @asynccontextmanager
 async def _standard_streams() -> AsyncIterator[tuple[Any, Any]]:
-    """Where lines come from and go to; None leaves it to the SDK: a file, a terminal."""
+    """The streams to read from and write to; None for a file or terminal, left to the SDK."""
     if not all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in map(_kind, (0, 1))):
         yield None, None
         return
@@ -122,7 +122,7 @@ async def _standard_streams() -> AsyncIterator[tuple[Any, Any]]:
     finally:
         os.dup2(wire, 1)
         os.close(wire)
-        for end in (0, 1):  # they may be shared with whoever started this
+        for end in (0, 1):  # they may be shared with the parent process
             os.set_blocking(end, True)
         incoming.close()
         outgoing.close()

@@ -1,6 +1,6 @@
-"""The ten tools as clients see them, derived from the registry: names, schemas, honest hints.
+"""The ten tools as clients see them, derived from the registry: names, schemas, accurate hints.
 
-Every byte here is paid for in every client's context window; `tools/list` stays below 10,000.
+Every byte here takes up room in every client's context; `tools/list` stays below 10,000 bytes.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from longhouse.kernel.schema import args_schema
 __all__ = ["INSTRUCTIONS", "tool_list"]
 
 INSTRUCTIONS = """\
-Longhouse is shared, durable memory and work for agents and people. Start with `status`: it tells \
+Longhouse is shared, durable memory and work for agents and people. Start with `status`: it shows \
 where you are and the best next call. `open` shows anything by its id (notes@12, JOB-001). The \
 other tools take {op, args}, or {op: "call", cmd, args} for any command; `system` with \
 op=cmd.list lists commands and op=schema.get shows the arguments of one. Answers carry `actions`: \
-complete calls that run as given. Write decisions and evidence down as you go."""
+complete calls that run as given. Record decisions and evidence as you go."""
 
 _ABOUT = {
     "status": "Where am I, and what is the best next call? Start here.",
-    "open": "Look at one thing by its id or ref: notes@12, TASK-001, JOB-001@45, CARD-12.",
-    "workspace": "Which workspace this connection uses; who is here and who holds which files "
-    "(cmd=agents.*).",
+    "open": "Show anything by its id or ref: notes@12, TASK-001, JOB-001@45, CARD-12.",
+    "workspace": "Which workspace this connection uses; which agents are here and which files "
+    "they hold (cmd=agents.*).",
     "tasks": "Plans, tasks and steps: what to do, what is done, and the proof of it.",
-    "jobs": "Delegate work to runners and follow it; answer what they ask.",
+    "jobs": "Delegate work to runners and follow it; answer their questions.",
     "think": "Hypotheses, tests, evidence and decisions as cards that outlive a context window.",
     "graph": "The reasoning graph: query, change and merge nodes and edges.",
     "vcs": "Branches, notes and history of the shared memory.",
     "docs": "Read, compare and merge documents: notes, traces, transcripts.",
-    "system": "What this house offers and how it is: commands, schemas, help, storage.",
+    "system": "What this server offers: commands, schemas, help, storage, diagnostics.",
 }
 _FLAT_COMMON = ("workspace", "max_chars", "fmt", "budget_profile")
 _OPEN_WORLD = frozenset({"jobs"})
-"""Jobs are carried out by agents that reach beyond the store; every other tool stays inside it."""
+"""Jobs run agents that reach beyond the store; every other tool stays inside it."""
 
 
 def tool_list(registry: Registry) -> list[dict[str, Any]]:
-    """The ten tools, as plain values in the order a newcomer meets them."""
+    """The ten tools as plain values, in the order a newcomer meets them."""
     return [_tool(registry, name) for name in PORTALS]
 
 
@@ -61,7 +61,7 @@ def _describe(name: str, commands: list[Command]) -> str:
 
 
 def _hints(name: str, commands: list[Command]) -> dict[str, bool]:
-    """True of every command behind the tool, or not claimed at all."""
+    """MCP annotations, which describe the least safe command behind the tool."""
     return {
         "readOnlyHint": bool(commands) and not any(c.writes for c in commands),
         "destructiveHint": any(c.destructive for c in commands),
@@ -96,7 +96,7 @@ def _portal_schema(registry: Registry, name: str) -> dict[str, Any]:
 
 
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an optional argument without its null: leaving it out says the same."""
+    """The schema of an optional argument without null, which means the same as omitting it."""
     kinds = [kind for kind in schema.get("anyOf", []) if kind.get("type") != "null"]
     if len(kinds) == 1:
         schema = kinds[0]

@@ -1,17 +1,17 @@
-"""Every command of the command line, in the order that help shows it; one module each.
+"""The command-line commands in the order help lists them, one module each.
 
-A module is imported only when its command is used: it holds `command = Command(...)`.
+Each module defines `command = Command(...)` and is imported only when its command is used.
 """
 
 __all__ = ["NAMES", "SECTIONS", "SYNONYMS"]
 
 SECTIONS = {
     "Start and stop": ("init", "up", "down", "demo", "serve", "mcp"),
-    "Look": ("status", "resume", "radar", "open", "events", "logs", "docs"),
-    "Remember": ("note", "log", "branch", "diff", "graph"),
-    "Think": ("think", "pack", "transcripts"),
-    "Do": ("task", "job", "runner", "agent", "skill", "beads", "call"),
-    "Run": (
+    "Inspect": ("status", "resume", "radar", "open", "events", "logs", "docs"),
+    "Memory": ("note", "log", "branch", "diff", "graph"),
+    "Reasoning": ("think", "pack", "transcripts"),
+    "Work": ("task", "job", "runner", "agent", "skill", "beads", "call"),
+    "Background processes": (
         "run",
         "attach",
         "keys",
@@ -24,7 +24,7 @@ SECTIONS = {
         "recording",
         "policy",
     ),
-    "Look after it": (
+    "Maintenance": (
         "artifact",
         "backup",
         "restore",
@@ -40,4 +40,4 @@ SECTIONS = {
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
 SYNONYMS = {"start": "up", "stop": "down"}
-"""What people try first, and what it is called here."""
+"""Words people try first, and the commands they mean."""

@@ -1,4 +1,4 @@
-"""`longhouse agent`: who is here, who holds which files, and what they say to each other."""
+"""`longhouse agent`: identities, file reservations, and messages between agents."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from longhouse.surfaces.cli.spec import Command, Flag, Shown
 STATUSES = ("idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead")
 CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
 
-_AGENT = Flag("agent", "who acts (default: LONGHOUSE_AGENT_ID)", "NAME")
-_SCOPE = Flag("scope", "the files: src/parser/*, from the root of the checkout on", "SCOPE")
+_AGENT = Flag("agent", "the agent to act as (default: LONGHOUSE_AGENT_ID)", "NAME")
+_SCOPE = Flag("scope", "the files, relative to the checkout's root: src/parser/*", "SCOPE")
 _BEAD = Flag("bead", "the work item", "ID", field="bead_id")
 _KEPT = ("agent_token",)
-"""The token of an identity that was taken here is kept here."""
+"""The token is read from the file in which it was kept when the identity was taken."""
 _TO = Flag("to", "an agent, role:ROLE or broadcast", "WHOM")
-_SUBJECT = Flag("subject", "what it is about, in a line", "TEXT")
-_ROLE = Flag("role", "what it does (default: agent)", "ROLE")
+_SUBJECT = Flag("subject", "the subject line", "TEXT")
+_ROLE = Flag("role", "its role in the team (default: agent)", "ROLE")
 _LIMIT = Flag("limit", "how many (default: 50)", "N", kind=int)
 
 
 def _need(given: dict[str, Any], *names: str) -> None:
-    """Refuse a call that lacks a flag, naming it as it is typed."""
+    """Refuse a call that lacks a flag, naming the flag as typed."""
     for name in names:
         if not given.get(name):
             flag = f"--{name.replace('_', '-')}"
@@ -55,7 +55,7 @@ def show(cli: Cli, agent: str | None = None) -> Shown:
 
 
 def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
-    yield from _agents(result["agents"]) if result["agents"] else ["nobody is here yet"]
+    yield from _agents(result["agents"]) if result["agents"] else ["no agents yet"]
     if result["has_more"]:
         yield f"more: --cursor {result['next_cursor']}"
 
@@ -68,7 +68,7 @@ def _agents(agents: list[dict[str, Any]]) -> Iterator[str]:
 def heartbeat(cli: Cli, agent: str | None = None) -> Shown:
     found = cli.call("agents.heartbeat", **as_agent(cli, agent))
     seen = found["agent"]
-    return Shown(found, [f"{seen['agent_id']} was seen at {seen['last_seen_at']}"])
+    return Shown(found, [f"{seen['agent_id']} was last seen at {seen['last_seen_at']}"])
 
 
 def reserve(
@@ -127,12 +127,12 @@ def changes(cli: Cli, agent: str | None = None, alone: bool = False) -> Shown:
         changed = as_reported(uncommitted_files())
     except FAILED as error:
         raise Conflict(
-            f"git cannot tell what is changed in {root}: {said(error)}",
+            f"git cannot list the changes in {root}: {said(error)}",
             recovery=f"run: git -C {shlex.quote(str(root))} status (git must be installed, and the "
-            "folder a repository with at least one commit)",
+            "folder must be a repository with at least one commit)",
         ) from None
     if changed is None:
-        return Shown({"outside": [], "count": 0}, ["nothing is changed in this checkout"])
+        return Shown({"outside": [], "count": 0}, ["no uncommitted changes in this checkout"])
     changed["alone"] = alone
     found = cli.call("agents.changed", **me, changed=changed, root=str(root))
     return Shown(found, _changes(found, changed["more"]))
@@ -140,10 +140,10 @@ def changes(cli: Cli, agent: str | None = None, alone: bool = False) -> Shown:
 
 def _changes(found: dict[str, Any], more: int) -> Iterator[str]:
     if not found["outside"]:
-        yield "everything that is changed in this checkout is reserved"
+        yield "every changed file in this checkout is reserved"
     yield from table(found["outside"], ("path", "holder"))
     if more:
-        yield f"{many(more, 'further file')} not compared with reservations"
+        yield f"{many(more, 'more changed file')} not checked against reservations"
     if found.get("ref"):
         yield f"recorded: {found['ref']}"
 
@@ -157,7 +157,7 @@ def _holdings(found: dict[str, Any]) -> Iterator[str]:
     counts = found["summary"]
     yield (
         f"{counts['active']} reserved, {counts['released']} released, {counts['expired']} expired; "
-        f"{many(counts['unacked_required_messages'], 'message')} to be accepted"
+        f"{many(counts['unacked_required_messages'], 'message')} to accept"
     )
     columns = ("scope", "agent_id", "owner_liveness", "bead_id", "expires_at")
     yield from table(found["reservations"], columns)
@@ -165,7 +165,7 @@ def _holdings(found: dict[str, Any]) -> Iterator[str]:
     for change in found["outside"]:
         who = change.get("job_id") or f"seen by {change['agent_id']}"
         paths = ", ".join(file["path"] for file in change["files"]) or "many files"
-        yield flat(f"changed, not reserved ({who}): {paths}")
+        yield flat(f"changed but not reserved ({who}): {paths}")
 
 
 def send(cli: Cli, **given: Any) -> Shown:
@@ -207,7 +207,7 @@ def _tell(cli: Cli, cmd: str, given: dict[str, Any], *own: str) -> Shown:
         **{name: given.get(name) for name in own},
     )
     sent = made["message"]
-    return Shown(made, [f"{sent['message_id']} is sent to {sent['to_agent']}, who accepts it"])
+    return Shown(made, [f"{sent['message_id']} is sent to {sent['to_agent']}, who must accept it"])
 
 
 def inbox(cli: Cli, agent: str | None = None, **given: Any) -> Shown:
@@ -248,24 +248,24 @@ def ack(cli: Cli, agent: str | None = None, message: str | None = None) -> Shown
     return Shown(marked, [f"{message} is accepted"])
 
 
-_MESSAGE = Flag("message", "which, like msg_12", "ID")
+_MESSAGE = Flag("message", "the message, such as msg_12", "ID")
 _SAY = [_AGENT, _TO, _BEAD, _SUBJECT]
 
 command = Command(
     "agent",
-    "Take an identity, reserve files, and talk with the other agents",
-    details="Tokens of identities that are taken here are kept in the store's folder, for your "
-    "eyes only,\nand used whenever --agent names one of them.",
+    "Take an identity, reserve files, and talk to the other agents",
+    details="Tokens of identities taken here are kept in the store's folder, readable only by you,"
+    "\nand used when --agent names one of them.",
     children=[
         Command(
             "init",
-            "Say who this session is: a new identity, or an earlier one with evidence",
+            "Choose this session's identity: a new one, or an earlier one with evidence",
             flags=[
-                Flag("adopt", "continue this identity", "NAME"),
-                Flag("register", "take this new name", "NAME"),
+                Flag("adopt", "continue as this identity", "NAME"),
+                Flag("register", "register this new name", "NAME"),
                 _ROLE,
                 Flag("scope", "the files whose uncommitted changes are the evidence", "SCOPE"),
-                Flag("non-interactive", "never ask; fail where it cannot be decided safely"),
+                Flag("non-interactive", "never ask; fail if there is no safe choice"),
             ],
             run=arriving.init,
             examples=[
@@ -277,12 +277,12 @@ command = Command(
             "register",
             "Take an identity: a unique name, and the token that proves it",
             flags=[
-                Flag("name", "its name (default: a free one is found)", "NAME"),
+                Flag("name", "its name (default: a generated one)", "NAME"),
                 _ROLE,
-                Flag("display", "how it is shown", "TEXT"),
-                Flag("kind", "who it is (default: agent)", "KIND", choices=("agent", "person")),
-                Flag("status", "how it is (default: idle)", "STATUS", choices=STATUSES),
-                Flag("force-update", "change one of your own"),
+                Flag("display", "its display name", "TEXT"),
+                Flag("kind", "what it is (default: agent)", "KIND", choices=("agent", "person")),
+                Flag("status", "its status (default: idle)", "STATUS", choices=STATUSES),
+                Flag("force-update", "update an identity of your own"),
             ],
             run=arriving.register,
             calls="agents.register",
@@ -290,9 +290,9 @@ command = Command(
         ),
         Command(
             "adopt",
-            "Continue an earlier identity, with evidence",
+            "Continue as an earlier identity, with evidence",
             flags=[
-                Flag("agent", "which", "NAME"),
+                Flag("agent", "the identity", "NAME"),
                 Flag("scope", "the files whose uncommitted changes are the evidence", "SCOPE"),
             ],
             run=adopt,
@@ -301,7 +301,7 @@ command = Command(
         ),
         Command(
             "retire",
-            "End an identity and release what it holds",
+            "Retire an identity and release its reservations",
             flags=[_AGENT],
             run=retire,
             calls="agents.retire",
@@ -309,13 +309,13 @@ command = Command(
         ),
         Command(
             "list",
-            "List who is here",
+            "List agents",
             flags=[
                 Flag("role", "only this role", "ROLE"),
                 Flag("status", "only this status", "STATUS", choices=STATUSES),
-                Flag("include-retired", "also those who are gone"),
+                Flag("include-retired", "include retired agents"),
                 _LIMIT,
-                Flag("cursor", "go on after this name", "NAME"),
+                Flag("cursor", "continue after this name", "NAME"),
             ],
             calls="agents.list",
             show=show_list,
@@ -323,7 +323,7 @@ command = Command(
         Command("show", "Show one identity", flags=[_AGENT], run=show, calls="agents.show"),
         Command(
             "heartbeat",
-            "Say that you are still here",
+            "Report that you are still alive",
             flags=[_AGENT],
             run=heartbeat,
             calls="agents.heartbeat",
@@ -332,15 +332,13 @@ command = Command(
         ),
         Command(
             "send",
-            "Write to an agent, a role or everyone",
+            "Send a message to an agent, a role or everyone",
             flags=[
                 *_SAY,
                 Flag("from", "the same as --agent", "NAME"),
                 Flag("body", "the text", "TEXT"),
-                Flag(
-                    "category", "what kind of message (default: INFO)", "KIND", choices=CATEGORIES
-                ),
-                Flag("thread", "the thread (default: that of the work item)", "THREAD"),
+                Flag("category", "the category (default: INFO)", "KIND", choices=CATEGORIES),
+                Flag("thread", "the thread (default: the work item's)", "THREAD"),
             ],
             run=send,
             calls="agents.send",
@@ -348,15 +346,15 @@ command = Command(
         ),
         Command(
             "inbox",
-            "Show what you were sent, newest first",
+            "Show your messages, newest first",
             flags=[
                 _AGENT,
                 Flag("state", "unread, read or acked; may be repeated", "STATE", many=True),
                 _BEAD,
                 Flag("thread", "only this thread", "THREAD"),
-                Flag("text", "only with these words", "TEXT"),
+                Flag("text", "only messages with these words", "TEXT"),
                 _LIMIT,
-                Flag("cursor", "go on from here", "SEQ", kind=int),
+                Flag("cursor", "continue from here", "SEQ", kind=int),
             ],
             run=inbox,
             calls="agents.inbox",
@@ -364,7 +362,7 @@ command = Command(
         ),
         Command(
             "read",
-            "Mark a message as seen, and show it",
+            "Show a message and mark it as read",
             flags=[_AGENT, _MESSAGE],
             run=read,
             calls="agents.read",
@@ -387,13 +385,13 @@ command = Command(
                 _BEAD,
                 Flag(
                     "ttl",
-                    "for how many minutes, 5 to 1440 (default: 120)",
+                    "how many minutes to hold it, 5 to 1440 (default: 120)",
                     "N",
                     kind=int,
                     field="ttl_minutes",
                 ),
-                Flag("shared", "beside others who only share"),
-                Flag("takeover-stale", "take it over from a silent owner"),
+                Flag("shared", "allow other shared reservations of the same files"),
+                Flag("takeover-stale", "take it over from an owner who has gone silent"),
             ],
             run=reserve,
             calls="agents.reserve",
@@ -403,13 +401,13 @@ command = Command(
         ),
         Command(
             "renew",
-            "Keep what you have reserved for longer; every act of yours does the same",
+            "Extend your reservations, as each of your actions also does",
             flags=[
                 _AGENT,
                 _SCOPE,
                 Flag(
                     "ttl",
-                    "for how many minutes, 5 to 1440 (default: as before)",
+                    "how many minutes to hold them, 5 to 1440 (default: as before)",
                     "N",
                     kind=int,
                     field="ttl_minutes",
@@ -421,7 +419,7 @@ command = Command(
         ),
         Command(
             "release",
-            "Give files back",
+            "Release reserved files",
             flags=[_AGENT, _SCOPE],
             run=release,
             calls="agents.release",
@@ -429,31 +427,31 @@ command = Command(
         ),
         Command(
             "changes",
-            "Show and record what is changed in this checkout and not reserved",
+            "Show and record changed files in this checkout that are not reserved",
             flags=[
                 _AGENT,
-                Flag("alone", "you alone work here: files that others hold count, too"),
+                Flag("alone", "no one else works in this checkout: all changes are yours"),
             ],
             run=changes,
             calls="agents.changed",
             finds=(*_KEPT, "changed"),
-            details="Looks at the files that are not committed. What another holds is taken for "
-            "the work of\nthe holder, unless you say --alone.",
+            details="Checks files with uncommitted changes. A file that another agent has "
+            "reserved is assumed to be\nthat agent's work, unless you pass --alone.",
         ),
         Command(
             "status",
-            "Show what is reserved and what waits to be accepted",
-            flags=[Flag("agent", "only of this one", "NAME"), _BEAD],
+            "Show reservations and messages still to be accepted",
+            flags=[Flag("agent", "only this agent's", "NAME"), _BEAD],
             run=status,
             calls="agents.status",
         ),
         Command(
             "handoff",
-            "Pass a work item on",
+            "Hand a work item over to another agent",
             flags=[
                 *_SAY,
                 Flag("summary", "what was done", "TEXT"),
-                Flag("next-action", "what comes next", "TEXT"),
+                Flag("next-action", "what to do next", "TEXT"),
                 _SCOPE,
             ],
             run=handoff,
@@ -462,11 +460,11 @@ command = Command(
         ),
         Command(
             "blocked",
-            "Say that you cannot go on without someone",
+            "Report that you are blocked, and ask another agent for help",
             flags=[
                 *_SAY,
-                Flag("blocker", "what is in the way", "TEXT"),
-                Flag("requested-action", "what you ask for", "TEXT"),
+                Flag("blocker", "what blocks you", "TEXT"),
+                Flag("requested-action", "what you need them to do", "TEXT"),
                 Flag(
                     "urgency",
                     "how urgent (default: medium)",

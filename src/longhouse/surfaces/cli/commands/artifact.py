@@ -1,4 +1,4 @@
-"""`longhouse artifact`: what is stored beside the database."""
+"""`longhouse artifact`: files and logs stored next to the database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
     ]
     used, quota = result["usage"]["used_bytes"], result["usage"]["quota_bytes"]
     columns = ("handle", "ref", "state", "size", "created", "name")
-    yield from table(rows, columns) if rows else ["nothing is stored yet"]
+    yield from table(rows, columns) if rows else ["no artifacts yet"]
     yield f"{size_of(used)} of {size_of(quota)} used"
 
 
@@ -38,7 +38,7 @@ def show_content(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     text = "".join(part["text"] for part in result["parts"])
     yield text.removesuffix("\n")
     if skipped := result.get("skipped_bytes"):
-        yield cli.out.style(f"({skipped} bytes before this were cut out by the log's cap)", "dim")
+        yield cli.out.style(f"({skipped} bytes before this exceeded the log's size limit)", "dim")
     if result["has_more"] and cli.out.for_people:
         yield cli.out.style(f"more: --offset-bytes {result['next_cursor']}", "dim")
 
@@ -61,7 +61,7 @@ def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None =
             ),
             call,
         )
-    known = "" if created else " (known already)"
+    known = "" if created else " (already stored)"
     text = f"{artifact.ref}  {size_of(artifact.size)}{known}"
     return Shown({"artifact": msgspec.to_builtins(artifact), "created": created}, [text])
 
@@ -106,24 +106,24 @@ command = Command(
     children=[
         Command(
             "list",
-            "List what is stored, newest first",
+            "List artifacts, newest first",
             flags=[
-                Flag("owner", "only what this one stored, such as JOB-001", "REF"),
+                Flag("owner", "only artifacts of this owner, such as JOB-001", "REF"),
                 Flag("limit", "how many (default: 20)", "N", kind=int),
-                Flag("cursor", "go on from here", "SEQ", kind=int),
+                Flag("cursor", "continue from here", "SEQ", kind=int),
             ],
             calls="docs.artifact.list",
             show=show_list,
         ),
         Command(
             "show",
-            "Show text of one: a range of bytes or lines, or its end",
+            "Show an artifact as text: a range of bytes or lines, or its end",
             args=[_ID],
             flags=[
-                Flag("offset-bytes", "from this byte on", "N", kind=int),
-                Flag("line", "from this line on", "N", kind=int),
+                Flag("offset-bytes", "start at this byte", "N", kind=int),
+                Flag("line", "start at this line", "N", kind=int),
                 Flag("lines", "how many lines (default: 200)", "N", kind=int),
-                Flag("tail-lines", "the last lines", "N", kind=int),
+                Flag("tail-lines", "show the last N lines", "N", kind=int),
             ],
             calls="docs.artifact.show",
             show=show_content,
@@ -131,28 +131,29 @@ command = Command(
         ),
         Command(
             "get",
-            "Write the bytes of one, as they are",
+            "Write an artifact's bytes unchanged",
             args=[_ID],
-            flags=[Flag("output", "to this new file (default: stdout)", "FILE", short="o")],
+            flags=[Flag("output", "write to this new file (default: stdout)", "FILE", short="o")],
             run=get,
-            details="Nothing is hidden: secrets of others in the bytes are there, too. A file that "
-            "holds a token of this house is refused until that token is revoked.",
+            details="Nothing is masked, so the output may contain secrets. A file that contains a "
+            "token of this store is refused until that token is revoked.",
         ),
         Command(
             "add",
             "Store a file",
-            args=[Arg("file", "which; - for stdin")],
+            args=[Arg("file", "the file; - for stdin")],
             flags=[
                 Flag("name", "its name (default: the file's)", "NAME"),
-                Flag("expires-in-s", "may be swept after so many seconds", "N", kind=int),
+                Flag("expires-in-s", "let it expire after this many seconds", "N", kind=int),
             ],
             run=add,
         ),
         Command(
             "sweep",
-            "Remove what has expired and what nothing refers to",
+            "Remove expired artifacts and unreferenced files",
             run=clean,
-            details="Servers do this by themselves. Bytes go an hour after the last row of theirs.",
+            details="Servers do this automatically. A file is deleted an hour after the last "
+            "reference to it.",
         ),
     ],
 )

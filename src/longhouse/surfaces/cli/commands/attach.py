@@ -1,4 +1,4 @@
-"""`longhouse attach`: sit down at a program that runs in a terminal elsewhere."""
+"""`longhouse attach`: connect this terminal to a program running in one elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longhouse.surfaces.cli.processes import exit_code, find_task
 from longhouse.surfaces.cli.spec import Arg, Command
 
 PATIENCE_S = 60.0
-"""How long somebody who is attached waits for a server that went away."""
+"""How long an attached terminal waits for a lost server to come back."""
 
 
 def run(cli: Cli, task: str) -> int:
@@ -21,8 +21,8 @@ def run(cli: Cli, task: str) -> int:
     task_id = found["task_id"]
     if found["execution_mode"] != "pty":
         raise InvalidInput(
-            f"{task_id} runs without a terminal, so there is nothing to sit down at",
-            recovery=f"see what it prints: longhouse logs {task_id} --follow",
+            f"{task_id} runs without a terminal, so there is nothing to attach to",
+            recovery=f"follow its output: longhouse logs {task_id} --follow",
         )
     need_terminal(task_id)
     if found["status"] in ENDED:
@@ -41,18 +41,18 @@ def need_terminal(task: str = "PROC-001") -> None:
 
 
 def need_server(cli: Cli) -> None:
-    """Refuse where nothing would carry keys to the program."""
+    """Refuse if no server is running to carry keys to the program."""
     from longhouse.client.doors import RemoteDoor
 
     if not isinstance(cli.door, RemoteDoor):
-        raise Unreachable("no server of this store runs, so no key would arrive", recovery=_UP)
+        raise Unreachable("attach needs a server, and none is running", recovery=_UP)
 
 
 _UP = "start it: longhouse up"
 
 
 def attend(cli: Cli, task: dict[str, Any]) -> int:
-    """Lend the terminal to a task until it ends or Ctrl-] is pressed."""
+    """Lend the terminal to a task until it exits or Ctrl-] is pressed."""
     from longhouse.client.doors import RemoteDoor
     from longhouse.surfaces.cli.attaching import Attachment
     from longhouse.surfaces.cli.terminal import RawTerminal, Stopped
@@ -61,7 +61,7 @@ def attend(cli: Cli, task: dict[str, Any]) -> int:
     assert isinstance(cli.door, RemoteDoor)
     cli.door.patience_s = PATIENCE_S
     task_id = task["task_id"]
-    cli.out.progress(f"{task_id} is {task['status']}; Ctrl-] leaves it to itself")
+    cli.out.progress(f"{task_id} is {task['status']}; Ctrl-] detaches")
     try:
         with RawTerminal() as terminal:
             attachment = Attachment(cli.door, terminal, task)
@@ -69,12 +69,12 @@ def attend(cli: Cli, task: dict[str, Any]) -> int:
     except Stopped as stopped:
         return 128 + stopped.number
     except Unreachable as lost:
-        lost.recovery = f"it may go on without us; come back: longhouse attach {task_id}"
+        lost.recovery = f"it may still be running; attach again: longhouse attach {task_id}"
         raise
     if attachment.failure:
-        _say(f"not everything that was typed got there: {attachment.failure}")
+        _say(f"some keys did not reach the program: {attachment.failure}")
     if attachment.detached:
-        _say(f"left {task_id} to itself; come back: longhouse attach {task_id}")
+        _say(f"detached from {task_id}; to return: longhouse attach {task_id}")
         return 0
     ended = find_task(cli, task_id)
     if ended["error"]:
@@ -83,7 +83,7 @@ def attend(cli: Cli, task: dict[str, Any]) -> int:
 
 
 def _last_screen(cli: Cli, task: dict[str, Any]) -> int:
-    """What there was to see when it ended, and where to see how that came about."""
+    """Show the screen as it was when the program exited, and how to replay it."""
     from longhouse.terminals.passive import Passive
 
     task_id = task["task_id"]
@@ -94,7 +94,7 @@ def _last_screen(cli: Cli, task: dict[str, Any]) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(shown + passive.undo + b"\r\n")
         sys.stdout.buffer.flush()
-    _say(f"{task_id} has ended ({task['status']}); how it went: longhouse replay {task_id}")
+    _say(f"{task_id} has finished ({task['status']}); to replay it: longhouse replay {task_id}")
     return exit_code(task)
 
 
@@ -105,11 +105,11 @@ def _say(text: str) -> None:
 
 command = Command(
     "attach",
-    "Sit down at a program that runs in a terminal",
+    "Attach to a program running in a terminal",
     args=[Arg("task", "its id or name, such as PROC-001")],
     run=run,
-    details="Every key goes to the program, except Ctrl-], which leaves it to itself. Several "
-    "people can be attached at once; the size follows whoever typed last. It ends with the "
-    "program's exit code when the program ends. A task that has ended shows its last screen.",
+    details="Every key goes to the program, except Ctrl-], which detaches. Several people can be "
+    "attached at once; the terminal's size follows the last one to type. When the program exits, "
+    "so does attach, with the same exit code. For a finished process it shows the last screen.",
     examples=["longhouse attach PROC-001"],
 )

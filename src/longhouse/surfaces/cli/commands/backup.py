@@ -1,4 +1,4 @@
-"""`longhouse backup`: the whole store as a folder, while it is in use."""
+"""`longhouse backup`: copy the whole store to a folder while it is in use."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def run(cli: Cli, folder: str) -> Shown:
         made = back_up(house.db, artifacts_of(house), house.registry, Path(folder), now(cli))
     text = (
         f"{folder}: {many(made.workspaces, 'workspace')}, {size_of(made.bytes)}, "
-        f"{many(made.artifacts, 'artifact')}, checked"
+        f"{many(made.artifacts, 'artifact')}, verified"
     )
     return Shown(msgspec.to_builtins(made), [text])
 
 
 command = Command(
     "backup",
-    "Copy the store with its artifacts into a new folder, and check the copy",
-    args=[Arg("folder", "where to; it must not exist or be empty")],
+    "Copy the store and its artifacts to a new folder, and verify the copy",
+    args=[Arg("folder", "the target folder, which must be new or empty")],
     run=run,
     details="""\
-The store may be in use: the copy is that of one moment. A store on PostgreSQL is backed up with
+The store may be in use: the copy is a consistent snapshot. Back up a store on PostgreSQL with
 pg_dump and a copy of its artifacts folder, or workspace by workspace with `longhouse export`.""",
     examples=["longhouse backup ~/backups/$(date +%F)"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse beads`: work items that live in Beads, read and changed through `bd` alone."""
+"""`longhouse beads`: work items kept in Beads, read and changed only through `bd`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 def refresh(cli: Cli) -> Shown:
     issues, told = _read_anew(cli)
-    lines = [f"issues read: {len(issues)}; changes told: {told['count']}"]
+    lines = [f"issues read: {len(issues)}; changes recorded: {told['count']}"]
     if told["source"] != "beads":
         lines.append(
             'to show them as work items: items = "beads" in config.toml, or LONGHOUSE_ITEMS'
@@ -29,10 +29,10 @@ def _file(cli: Cli) -> Path:
 
 
 def _read_anew(cli: Cli) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Have `bd` list everything into our file, whole or not at all, and tell what changed."""
+    """Save the full list from `bd` to our file, atomically, and record what changed."""
     issues = bd.ask_bd(bd.LIST, cwd=cli.settings.project_root)
     if not isinstance(issues, list):
-        raise bd.BdUnknown("bd list: it printed no list")
+        raise bd.BdUnknown("bd list: the output is not a list")
     _keep(_file(cli), json.dumps(issues))
     told = cli.call("agents.items.sync")
     while told["has_more"]:
@@ -54,7 +54,7 @@ def _keep(path: Path, text: str) -> None:
 
 
 def _change(cli: Cli, issue: str, argv: list[str], agent: str | None, done: str) -> Shown:
-    """One change through `bd`, then what Beads says of the issue now."""
+    """Make one change through `bd`, then show the issue's current state."""
     actor = None
     if agent or cli.settings.agent_id:
         me = as_agent(cli, agent)
@@ -64,10 +64,10 @@ def _change(cli: Cli, issue: str, argv: list[str], agent: str | None, done: str)
     try:
         issues, told = _read_anew(cli)
     except LonghouseError as error:
-        again = f"it is not shown yet ({error.code}): run `longhouse beads refresh`"
+        again = f"the change is not visible here yet ({error.code}): run `longhouse beads refresh`"
         return Shown({**data, "trouble": error.code}, [f"{issue} {done}", again])
     now = next((one for one in issues if one.get("id") == issue), None)
-    shown = f" ({now.get('status')}, {now.get('assignee') or 'nobody'})" if now else ""
+    shown = f" ({now.get('status')}, {now.get('assignee') or 'unassigned'})" if now else ""
     return Shown(
         {**data, "issue": now, "refreshed": True, "changes": told["changes"]},
         [f"{issue} {done}{shown}"],
@@ -79,11 +79,11 @@ def close(cli: Cli, id: str, reason: str | None = None, agent: str | None = None
 
 
 def reopen(cli: Cli, id: str, reason: str | None = None, agent: str | None = None) -> Shown:
-    return _change(cli, id, bd.reopen(id, reason), agent, "is open again")
+    return _change(cli, id, bd.reopen(id, reason), agent, "is reopened")
 
 
 def comment(cli: Cli, id: str, text: str, agent: str | None = None) -> Shown:
-    return _change(cli, id, bd.add_comment(id, text), agent, "has your comment")
+    return _change(cli, id, bd.add_comment(id, text), agent, "has a new comment")
 
 
 def take(cli: Cli, id: str, agent: str | None = None) -> Shown:
@@ -98,26 +98,26 @@ def status(cli: Cli, id: str, status: str, agent: str | None = None) -> Shown:
     return _change(cli, id, bd.set_status(id, status), agent, "is changed")
 
 
-_ID = Arg("id", "the issue, like bb-12")
-_AGENT = Flag("agent", "who acts (default: LONGHOUSE_AGENT_ID, else who bd takes you for)", "NAME")
+_ID = Arg("id", "the issue, such as bb-12")
+_AGENT = Flag("agent", "the agent to act as (default: LONGHOUSE_AGENT_ID, else bd's own)", "NAME")
 _REASON = Flag("reason", "why", "TEXT")
 
 command = Command(
     "beads",
-    "Show the issues of Beads as work items, and change them through `bd`",
-    details="With LONGHOUSE_ITEMS=beads the crew's work items are issues of Beads. Longhouse "
-    "never writes its files:\nevery change is made by `bd`, in the name of --agent, and "
-    "then read anew.",
+    "Use Beads issues as work items, and change them through `bd`",
+    details="With LONGHOUSE_ITEMS=beads the crew's work items are Beads issues. Longhouse never "
+    "writes Beads files:\nevery change is made by `bd` in the name of --agent, and then read back.",
     children=[
         Command(
             "refresh",
-            "Read all issues anew from `bd`, and tell what changed",
+            "Read all issues from `bd`, and record what changed",
             run=refresh,
-            details="Without it, the file that bd exports (.beads/issues.jsonl) is read.",
+            details="Work items come from this list or from the file that bd exports "
+            "(.beads/issues.jsonl), whichever is newer.",
         ),
         Command(
             "take",
-            "Take an issue: it is yours and in progress, if nobody else has it",
+            "Claim an issue: assign it to yourself and start it, if no one else has it",
             args=[_ID],
             flags=[_AGENT],
             run=take,
@@ -125,14 +125,14 @@ command = Command(
         ),
         Command(
             "assign",
-            "Give an issue to someone",
-            args=[_ID, Arg("to", "to whom")],
+            "Assign an issue to someone",
+            args=[_ID, Arg("to", "the new assignee")],
             flags=[_AGENT],
             run=assign,
         ),
         Command(
             "status",
-            "Set how far an issue is",
+            "Set an issue's status",
             args=[_ID, Arg("status", "open, in_progress, blocked, deferred or closed")],
             flags=[_AGENT],
             run=status,
@@ -140,7 +140,7 @@ command = Command(
         Command(
             "comment",
             "Comment on an issue",
-            args=[_ID, Arg("text", "what you say")],
+            args=[_ID, Arg("text", "the comment")],
             flags=[_AGENT],
             run=comment,
         ),
@@ -152,8 +152,6 @@ command = Command(
             run=close,
             examples=["longhouse beads close bb-12 --reason 'Tests pass.'"],
         ),
-        Command(
-            "reopen", "Open a closed issue again", args=[_ID], flags=[_REASON, _AGENT], run=reopen
-        ),
+        Command("reopen", "Reopen a closed issue", args=[_ID], flags=[_REASON, _AGENT], run=reopen),
     ],
 )

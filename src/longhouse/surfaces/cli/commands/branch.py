@@ -1,4 +1,4 @@
-"""`longhouse branch`: list, make, check out, rename and delete branches."""
+"""`longhouse branch`: list, create, check out, rename and delete branches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(
 ) -> Shown:
     if name is None:
         if base or checkout or rename or delete or force:
-            raise InvalidInput("name: missing", recovery="longhouse branch NAME …")
+            raise InvalidInput("NAME is missing", recovery="longhouse branch NAME …")
         listed = cli.call("vcs.branch.list")
         return Shown(listed, _list(cli, listed["branches"]))
     if delete:
@@ -63,14 +63,14 @@ def _list(cli: Cli, branches: list[dict[str, Any]]) -> Iterator[str]:
 
 command = Command(
     "branch",
-    "List branches, or make, check out, rename or delete one",
-    args=[Arg("name", "the branch; without one all are listed", False)],
+    "List branches, or create, check out, rename or delete one",
+    args=[Arg("name", "the branch (default: list all)", False)],
     flags=[
-        Flag("base", "make it from this branch (default: checkout)", "BRANCH"),
-        Flag("checkout", "work on it from now on; it is made when missing", short="c"),
-        Flag("rename", "give it this name", "NEW"),
-        Flag("delete", "delete it, when no branch derives from it"),
-        Flag("force", "with --delete: also when its base lacks some of its content"),
+        Flag("base", "create it from this branch (default: checkout)", "BRANCH"),
+        Flag("checkout", "check it out, creating it if necessary", short="c"),
+        Flag("rename", "rename it to this", "NEW"),
+        Flag("delete", "delete it, unless other branches are based on it"),
+        Flag("force", "with --delete: even if its base lacks some of its content"),
     ],
     run=run,
     calls="vcs.branch.list",

@@ -1,4 +1,4 @@
-"""`longhouse call`: any command of the registry, and its whole answer."""
+"""`longhouse call`: call any registry command and print the whole answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def arguments(words: list[str]) -> dict[str, Any]:
 
 
 def pair(word: str) -> tuple[str, Any]:
-    """`limit=5` is a number and `title=Look` a text: what reads as JSON is taken as JSON."""
+    """`limit=5` is a number and `title=Look` a string: a value that parses as JSON is JSON."""
     name, equals, text = word.partition("=")
     if not equals or not name.isidentifier():
         raise InvalidInput(f"args: {word!r} is neither JSON nor name=value", recovery=EXAMPLE)
@@ -56,8 +56,8 @@ command = Command(
     run=run,
     details="""\
 The answer is the response envelope: indented on a terminal, on one line in a pipe; with
-fmt=lines it is the lines alone. In name=value, what reads as JSON is taken as JSON: limit=5 is a
-number, title=Look a text, and a text of digits is written title='"5"'.""",
+fmt=lines it is plain lines. In name=value, a value that parses as JSON is taken as JSON: limit=5 is
+a number and title=Look a string; write a string of digits as title='"5"'.""",
     examples=[
         "longhouse call status",
         EXAMPLE,

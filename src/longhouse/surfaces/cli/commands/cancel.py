@@ -1,4 +1,4 @@
-"""`longhouse cancel`: end a background process."""
+"""`longhouse cancel`: stop a background process."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ def run(cli: Cli, task: str, reason: str | None = None) -> Shown:
     result = cli.call("tool.task_cancel", task_id=task_id, reason=reason)
     status = result["task"]["status"]
     ended = status not in ("queued", "running")
-    said = f"{task_id} is {status}" if ended else f"{task_id} was told to end; it is {status}"
+    said = f"{task_id} is {status}" if ended else f"{task_id} is stopping; it is still {status}"
     return Shown(result, [said])
 
 
 command = Command(
     "cancel",
-    "End a background process",
+    "Stop a background process",
     args=[Arg("task", "its id or name, such as PROC-001", field="task_id")],
     flags=[Flag("reason", "why, for the record", "TEXT")],
     run=run,
     calls="tool.task_cancel",
-    details="It gets TERM and, after its grace, KILL, with all that it started.",
+    details="Sends TERM and, after a grace period, KILL to the process and everything it started.",
     examples=["longhouse cancel PROC-001", "longhouse cancel dev --reason 'port is needed'"],
 )

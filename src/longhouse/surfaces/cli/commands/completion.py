@@ -1,7 +1,7 @@
-"""`longhouse completion`: what lets a shell complete our command lines.
+"""`longhouse completion`: shell completion for command lines.
 
-The script of a shell is short: it asks `longhouse completion words -- WORDS...`, which knows the
-commands, flags and their values, and the ids that are in the store.
+A shell's script is short: it runs `longhouse completion words -- WORDS...`, which knows the
+commands, the flags and their values, and the ids in the store.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NAMED = {
     "workspace": ("workspace",),
     "owner": ("job",),
 }
-"""What an argument or a flag of a name takes, in every command; the rest is told by its command."""
+"""The kinds of id that an argument or flag of this name takes, in every command."""
 _OF_A_COMMAND = {
     "open id": ("job", "task", "plan", "note", "artifact"),
     "artifact id": ("artifact",),
@@ -68,7 +68,7 @@ def run(cli: Cli, shell: str, words: list[str]) -> Shown:
 
 
 def _fitting(cli: Cli, before: Sequence[str], begun: str) -> Iterator[str]:
-    """Every word that may stand here and begins as the begun one does."""
+    """Every word that may come next and starts with the typed prefix."""
     for word in _possible(cli, before, begun):
         if word.startswith(begun):
             yield word
@@ -83,7 +83,7 @@ def _possible(cli: Cli, before: Sequence[str], begun: str) -> Iterator[str]:
     waiting: Flag | None = None
     for word in before:
         if waiting is not None:
-            if waiting in GLOBALS:  # the ids are those of the store that the line names
+            if waiting in GLOBALS:  # complete ids from the store that the line names
                 cli.flags[waiting.key] = word
             waiting = None
         elif word.startswith("-"):
@@ -116,7 +116,7 @@ def _by_name(flags: Sequence[Flag]) -> dict[str, Flag]:
 
 
 def _arg_at(command: Command, place: int) -> Arg | None:
-    """The argument that the next plain word becomes."""
+    """The positional argument that the next word becomes."""
     if place < len(command.args):
         return command.args[place]
     return command.args[-1] if command.args and command.args[-1].many else None
@@ -137,7 +137,7 @@ def _values(cli: Cli, path: str, arg: Arg | None, place: int) -> Iterator[str]:
 
 
 def _ids(cli: Cli, path: str, name: str) -> Iterator[str]:
-    """What the store holds; a store is neither made nor complained about for that."""
+    """The ids in the store; without a store there are none, and none is created."""
     first = path.partition(" ")[0]
     kinds = _OF_A_COMMAND.get(f"{first} {name}") or _NAMED.get(name, ())
     if not kinds or (cli.settings.is_sqlite and not Path(cli.settings.db).exists()):
@@ -180,9 +180,9 @@ complete -c lh -a '(__longhouse)'"""
 
 command = Command(
     "completion",
-    "Print a script that lets your shell complete command lines",
+    "Print a shell completion script",
     args=[
-        Arg("shell", "your shell; `words` is what the scripts ask", choices=(*SHELLS, *ASKED)),
+        Arg("shell", "your shell; the scripts use `words`", choices=(*SHELLS, *ASKED)),
         Arg("words", "for `words`: the command line so far, after --", False, True),
     ],
     run=run,

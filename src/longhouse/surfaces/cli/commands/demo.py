@@ -1,4 +1,4 @@
-"""`longhouse demo`: see a small team at work in a throwaway store, without a model or a key."""
+"""`longhouse demo`: watch a small team at work in a throwaway store; no model or key needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(cli: Cli, speed: int = 1, leave: bool = False) -> Shown:
     if not 1 <= speed <= MOST_SPEED:
         raise InvalidInput(
             f"--speed: {speed} is not between 1 and {MOST_SPEED}",
-            recovery="an hour in a minute is: longhouse demo --speed 60",
+            recovery="for the whole day in ten seconds: longhouse demo --speed 60",
         )
     for one in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, lambda *_: sys.exit(0))
@@ -34,38 +34,38 @@ def run(cli: Cli, speed: int = 1, leave: bool = False) -> Shown:
 
     try:
         with Stage(speed, port=int(cli.flags.get("port") or 0)) as stage:
-            tell("a throwaway house; Ctrl-C takes it down")
+            tell("a throwaway store; Ctrl-C removes it")
             if cli.out.for_people:
                 tell(f"  page   {stage.sign_in_url}")
-            else:  # whoever reads this later must not be able to sign in
+            else:  # output may be saved, and must not let its reader sign in
                 tell(f"  page   {stage.url}")
                 tell(f"  token  in {stage.store / 'token'}")
             soon = max(1, QUESTION_S // speed)
-            tell(f"  watch  a job asks you something in about {soon} s; answer it there")
+            tell(f"  watch  a job asks a question in about {soon} s; answer it on the page")
             day = Day(stage)
             for beat in day.live():
                 minute, second = divmod(beat.second, 60)
                 tell(f"  {minute:02}:{second:02}  {beat.says}")
                 happened.append({"second": beat.second, "says": beat.says})
             if not leave:
-                tell("look around as long as you like; Ctrl-C takes everything down")
+                tell("look around as long as you like; Ctrl-C removes everything")
                 signal.pause()
     except KeyboardInterrupt:
         pass
-    return Shown({"happened": happened}, ["the demo's house is gone; nothing of it is left"])
+    return Shown({"happened": happened}, ["the demo's store is gone; nothing is left behind"])
 
 
 command = Command(
     "demo",
-    "See two agents, a lead and a runner live through a day in a throwaway store",
+    "Watch two agents, a lead and a runner work through a day in a throwaway store",
     flags=[
-        Flag("speed", "how many times as fast the day passes (default: 1)", "N", kind=int),
-        Flag("leave", "take everything down as soon as the day is over"),
+        Flag("speed", "how many times faster the day passes (default: 1)", "N", kind=int),
+        Flag("leave", "remove everything as soon as the day is over"),
     ],
     run=run,
     details="""\
-Needs no model, no key and no repository, and touches no store of yours: question and answer, a
-hand-off, an incursion, a runner that is killed, a takeover and proof, within ten minutes. Open the
-page that it prints and watch, or take part: what you answer there counts.""",
+Needs no model, no key and no repository, and touches none of your stores. In ten minutes you see a
+question and its answer, a hand-off, an incursion, a killed runner, a takeover and proof. Open the
+page that it prints and watch, or take part: your answers there count.""",
     examples=["longhouse demo", "longhouse demo --speed 10"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse diff A B`: what B has that A has not, in notes and in the graph."""
+"""`longhouse diff A B`: the notes and graph changes in B that are not in A."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _lines(cli: Cli, notes: dict[str, Any], graph: dict[str, Any]) -> Iterator[s
         said = " ".join(str(state[f]) for f in ("type", "status", "title") if state.get(f))
         yield cli.out.style(f"{mark} {name}", colour) + (f"  {flat(said)}" if said else "")
     if not notes["entries"] and not graph["changes"]:
-        yield f"{notes['to']} has nothing that {notes['from']} has not"
+        yield f"{notes['to']} has nothing that {notes['from']} does not have"
     for page in (notes, graph):
         if page["pagination"]["has_more"]:
             yield cli.out.style("more: raise --limit", "dim")
@@ -35,8 +35,8 @@ def _lines(cli: Cli, notes: dict[str, Any], graph: dict[str, Any]) -> Iterator[s
 
 command = Command(
     "diff",
-    "Show what one branch has that another has not",
-    args=[Arg("a", "the branch to compare with"), Arg("b", "the branch to look at")],
+    "Show what branch B has that branch A does not",
+    args=[Arg("a", "the branch to compare with"), Arg("b", "the branch to show")],
     flags=[Flag("limit", "how many notes and changes to show (default: 20)", "N", kind=int)],
     run=run,
     also={"docs.diff": "FROM TO", "graph.diff": "FROM TO"},

@@ -1,4 +1,4 @@
-"""`longhouse docs`: the manual, which comes with the package and needs no network."""
+"""`longhouse docs`: the manual, which ships with the package and needs no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(cli: Cli, topic: str | None = None) -> Shown | int:
     known = pages()
     if topic is None:
         rows = [{"topic": name, "about": _title(path)} for name, path in known.items()]
-        lines = [*table(rows, ("topic", "about")), "", "read one: longhouse docs TOPIC"]
+        lines = [*table(rows, ("topic", "about")), "", "to read one: longhouse docs TOPIC"]
         return Shown({"topics": rows}, lines)
     path = known.get(topic.lower().removesuffix(".md"))
     if path is None:
@@ -40,7 +40,7 @@ def run(cli: Cli, topic: str | None = None) -> Shown | int:
 
 
 def pages() -> dict[str, Path]:
-    """The pages by topic, in reading order: inside the package, in a clone beside it."""
+    """The pages by topic, in reading order: from the package, or in a clone from `docs/`."""
     folder = next(
         (one for one in (_PACKAGE / "docs", _PACKAGE.parents[1] / "docs") if one.is_dir()), None
     )
@@ -59,7 +59,7 @@ def _title(path: Path) -> str:
 
 
 def _paged(text: str) -> bool:
-    """Whether a pager showed it; where there is none, the terminal scrolls."""
+    """Whether a pager showed the text; without a pager, it is printed."""
     less = shutil.which("less")
     if less is None or text.count("\n") < os.get_terminal_size(sys.stdout.fileno()).lines:
         return False
@@ -69,8 +69,8 @@ def _paged(text: str) -> bool:
 
 command = Command(
     "docs",
-    "Read the manual, offline",
-    args=[Arg("topic", "a page, such as runner; without one all are listed", False)],
+    "Read the manual offline",
+    args=[Arg("topic", "a page, such as runner (default: list all pages)", False)],
     run=run,
     examples=["longhouse docs", "longhouse docs runner"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse doctor`: is everything in order, and what to do about what is not."""
+"""`longhouse doctor`: checks the installation and says how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def libraries(cli: Cli) -> Iterator[CheckResult]:
         try:
             found.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            yield CheckResult("fail", f"{name} is missing", "install longhouse again")
+            yield CheckResult("fail", f"{name} is missing", "reinstall longhouse")
     import apsw
 
     yield CheckResult("ok", ", ".join([*found, f"SQLite {apsw.sqlite_lib_version()}"]))
 
 
 def settings(cli: Cli) -> Iterator[CheckResult]:
-    """Where each setting came from that is no default; secrets are not shown."""
+    """Each setting that is not a default, and where it came from; secrets are not shown."""
     for name, where in sorted(cli.settings.origins.items()):
         yield CheckResult("ok", f"{name} = {_shown(cli.settings, name)}, from {where}")
 
@@ -64,14 +64,14 @@ def folder(cli: Cli) -> Iterator[CheckResult]:
     path = cli.settings.dir
     if not path.exists():
         if cli.settings.is_by_chance:
-            yield CheckResult("note", f"no store here or above {path.parent}", f"{spoken()} init")
+            yield CheckResult("note", f"no store in {path.parent} or above it", f"{spoken()} init")
         else:
-            yield CheckResult("note", f"no store at {path} yet; the first command makes it")
+            yield CheckResult("note", f"no store at {path} yet; the first write creates it")
         return
     yield CheckResult("ok", f"{path}")
     if shutil.disk_usage(path).free < LOW_DISK:
         yield CheckResult(
-            "warn", "the disk is almost full", "make room: a full disk stops every write"
+            "warn", "the disk is almost full", "free some space: a full disk stops every write"
         )
 
 
@@ -80,9 +80,11 @@ def git(cli: Cli) -> Iterator[CheckResult]:
     if not (root / ".git").exists() or not path.is_relative_to(root):
         yield CheckResult("note", "the store is not inside a git repository")
     elif not path.exists() or _ignored(path):
-        yield CheckResult("ok", "git does not see the store")
+        yield CheckResult("ok", "git ignores the store")
     else:
-        yield CheckResult("warn", "git sees the store", f"echo '*' > {path / '.gitignore'}")
+        yield CheckResult(
+            "warn", "git does not ignore the store", f"echo '*' > {path / '.gitignore'}"
+        )
 
 
 def _ignored(path: Path) -> bool:
@@ -116,19 +118,17 @@ def server(cli: Cli) -> Iterator[CheckResult]:
         if running.version != __version__:
             yield CheckResult(
                 "warn",
-                f"it is version {running.version}, this is {__version__}",
+                f"it is version {running.version}; this is {__version__}",
                 "longhouse down && longhouse up",
             )
     elif record is not None and locate.serves(record):
         yield CheckResult(
-            "fail", f"pid {record.pid} runs but does not answer", "longhouse down --force"
+            "fail", f"pid {record.pid} is running but does not answer", "longhouse down --force"
         )
     elif record is not None:
-        yield CheckResult("note", "not running; the last one ended without a word", "longhouse up")
+        yield CheckResult("note", "not running; the last one crashed", "longhouse up")
     else:
-        yield CheckResult(
-            "note", "not running; commands open the store by themselves", "longhouse up"
-        )
+        yield CheckResult("note", "not running; commands open the store directly", "longhouse up")
 
 
 CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[CheckResult]]], ...] = (
@@ -161,7 +161,7 @@ def run(cli: Cli) -> Shown:
 
 
 def _safely(check: Callable[[Cli], Iterator[CheckResult]], cli: Cli) -> list[CheckResult]:
-    """A check that fails is a finding, not the end of the visit."""
+    """The results of one check; an error becomes a result, so that the other checks still run."""
     try:
         return list(check(cli))
     except LonghouseError as error:
@@ -182,6 +182,6 @@ def _lines(cli: Cli, found: list[tuple[str, CheckResult]]) -> Iterator[str]:
 
 command = Command(
     "doctor",
-    "Check the store, the server, the clients and this machine, and say what to do",
+    "Check the store, the server, the clients and this machine, and say what to fix",
     run=run,
 )

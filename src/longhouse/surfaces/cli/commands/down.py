@@ -1,4 +1,4 @@
-"""`longhouse down`: stop the server of this store, and no other process."""
+"""`longhouse down`: stop this store's server, and no other process."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ def run(cli: Cli, force: bool = False) -> Shown:
     if not launch.stop(running, force=force):
         raise Conflict(
             f"the server (pid {running.pid}) is still finishing its work",
-            recovery="wait and repeat, or end it at once: longhouse down --force",
+            recovery="wait and repeat, or kill it: longhouse down --force",
         )
     return _stopped(folder, running, "stopped")
 
 
 def _stopped(folder: Path, running: locate.Running, how: str) -> Shown:
-    """What has stopped with the server, and what goes on without it."""
+    """What stopped with the server, and what continues without it."""
     from longhouse.runner.presence import runners_here
 
     here = runners_here(folder)
     lines = [f"{how} (pid {running.pid})"]
-    lines.append("until the next `longhouse up` no job is handed out and no runner is started")
+    lines.append("no jobs are handed out and no runners are started until the next `longhouse up`")
     lines += [
-        f"runner {one.runner_id} (pid {one.pid}) goes on: what its agents finish waits for the "
-        "next server, and each agent is ended when its lease runs out"
+        f"runner {one.runner_id} (pid {one.pid}) keeps running: finished work waits for the "
+        "next server, and each agent is stopped when its lease expires"
         for one in here
     ]
     if here:
-        lines.append("stop it as well: longhouse runner stop")
+        lines.append("to stop it too: longhouse runner stop")
     return Shown(
         {"stopped": True, "pid": running.pid, "runners": [one.runner_id for one in here]}, lines
     )
 
 
 def _not_answering(folder: Path, running: locate.Running | None, *, force: bool) -> Shown:
-    """A record without an answer: a crash left it, or the server hangs."""
+    """The record of a server that does not answer: it crashed, or it hangs."""
     if running is None or not locate.serves(running):
-        return Shown({"stopped": False, "pid": None}, [f"no server runs for {folder}"])
+        return Shown({"stopped": False, "pid": None}, [f"no server is running for {folder}"])
     if not force:
         raise Conflict(
             f"the server (pid {running.pid}) does not answer",
-            recovery="end it: longhouse down --force",
+            recovery="kill it: longhouse down --force",
         )
     launch.rest(folder)
     launch.stop(running, force=True)
-    return _stopped(folder, running, "ended")
+    return _stopped(folder, running, "killed")
 
 
 command = Command(
     "down",
-    "Stop the server of this store",
-    flags=[Flag("force", "end it at once, even if it does not answer")],
+    "Stop this store's server",
+    flags=[Flag("force", "kill it at once, even if it does not answer")],
     run=run,
-    details="Nothing that was acknowledged is lost, either way.",
+    details="Either way, nothing that was acknowledged is lost.",
 )

@@ -1,4 +1,4 @@
-"""`longhouse events`: the log, as it was and as it grows."""
+"""`longhouse events`: the workspace's log, past and live."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longhouse.surfaces.cli.spec import Command, Flag
 
 RECENT = 50
 FOLLOWER_PATIENCE_S = 60.0
-"""A call is waited for; who follows has time until someone has started the server again."""
+"""A follower waits longer than a call for the server to come back."""
 
 
 def run(
@@ -56,13 +56,13 @@ def _text(cli: Cli, row: dict[str, Any]) -> str:
 
 command = Command(
     "events",
-    "Show the log of the workspace, or follow it live",
+    "Show the workspace's log, or follow it live",
     flags=[
-        Flag("follow", "go on with what happens from now, until Ctrl-C", short="f"),
+        Flag("follow", "keep showing new events until Ctrl-C", short="f"),
         Flag("after", f"start after this seq (default: the last {RECENT})", "SEQ", kind=int),
         Flag("stream", "only this stream, such as jobs; may be repeated", "NAME", many=True),
     ],
     run=run,
-    details="With --json each event is one line with an answer of its own.",
+    details="With --json, each event is printed as a separate one-line answer.",
     examples=["longhouse events --follow", "longhouse events --after 0 --stream jobs --json"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse export`: one workspace as one file."""
+"""`longhouse export`: write one workspace to one file."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def run(cli: Cli, file: str) -> Shown | int:
 
 command = Command(
     "export",
-    "Write a whole workspace, with its artifacts, into one file",
-    args=[Arg("file", "where to; - for stdout")],
+    "Write a whole workspace, with its artifacts, to one file",
+    args=[Arg("file", "the file to write; - for stdout")],
     run=run,
     details="""\
-The file is a tar that `longhouse import` reads, on any store and either database. The same state
-gives the same bytes. Tokens are not in it.""",
+The file is a tar archive that `longhouse import` reads into any store, on either database. The same
+state always gives the same bytes. Tokens are not included.""",
     examples=["longhouse export acme.tar", "longhouse export - | zstd > acme.tar.zst"],
 )

@@ -27,7 +27,7 @@ def run(
 
 
 def _text(cli: Cli, page: dict[str, Any]) -> Iterator[str]:
-    """Each node with what leaves it, newest first."""
+    """Each node with its outgoing edges, newest first."""
     style = cli.out.style
     leaving: dict[str, list[dict[str, Any]]] = {}
     for edge in page["edges"]:
@@ -47,7 +47,7 @@ def _text(cli: Cli, page: dict[str, Any]) -> Iterator[str]:
 
 
 def _mermaid(cli: Cli, page: dict[str, Any]) -> Iterator[str]:
-    """A flowchart; nodes are numbered, for their ids may hold anything."""
+    """A flowchart; nodes are numbered, because their ids may contain any character."""
     names = {node["id"]: f"n{number}" for number, node in enumerate(page["nodes"])}
     yield "flowchart LR"
     for node in page["nodes"]:
@@ -73,7 +73,7 @@ def _label(node: dict[str, Any], newline: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Mermaid takes entities where a character would end the label."""
+    """The text with HTML entities for characters that would end a Mermaid label."""
     kept = text.replace("<br>", "\0").replace("&", "&amp;").replace('"', "&quot;")
     return kept.replace("<", "&lt;").replace(">", "&gt;").replace("\0", "<br>")
 
@@ -92,11 +92,11 @@ command = Command(
         Flag("target", "the plan or task to read", "ID"),
         Flag("doc", "the document (default: graph)", "DOC"),
         Flag("type", "only nodes of this type", "TYPE", many=True, field="types"),
-        Flag("status", "only nodes of this status", "STATUS"),
+        Flag("status", "only nodes with this status", "STATUS"),
         Flag("tag", "only nodes with this tag", "TAG", many=True, field="tags_all"),
         Flag("text", "only nodes with these words", "WORDS"),
         Flag("limit", "how many nodes (default: 50)", "N", kind=int),
-        Flag("cursor", "go on below this seq", "SEQ", kind=int),
+        Flag("cursor", "continue below this seq", "SEQ", kind=int),
         Flag("as-of", "as it was at this seq", "SEQ", kind=int),
     ],
     run=run,

@@ -1,4 +1,4 @@
-"""`longhouse import`: a workspace out of an export."""
+"""`longhouse import`: read a workspace from an export."""
 
 # ruff: noqa: N999
 
@@ -39,12 +39,11 @@ def run(cli: Cli, file: str) -> Shown:
 
 command = Command(
     "import",
-    "Read an exported workspace in, under its own name or another",
-    args=[Arg("file", "what `longhouse export` wrote; - for stdin")],
+    "Import an exported workspace, under its own name or another",
+    args=[Arg("file", "a file written by `longhouse export`; - for stdin")],
     run=run,
     details="""\
-All of it or nothing: a workspace that exists is refused, and so is a file that was cut off or
-changed. --workspace gives it another name. An export of an older Longhouse is upgraded on its
-way in.""",
+It imports everything or nothing: a truncated or modified file is refused, and so is a workspace
+that already exists. --workspace gives it another name. Older exports are upgraded.""",
     examples=["longhouse import acme.tar", "longhouse import acme.tar --workspace acme-copy"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse init`: make the store, and tell MCP clients about it."""
+"""`longhouse init`: create the store and register it with MCP clients."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ def run(
     from longhouse.surfaces.cli.setup.targets import WRITTEN, argv, entry_json, targets
 
     if approve and remove:
-        raise InvalidInput("--approve: not with --remove", recovery="say one of them")
+        raise InvalidInput(
+            "--approve: cannot be combined with --remove", recovery="use one of them"
+        )
     chosen = list(client) or list(WRITTEN)
     words = argv(cli.settings, cli.flags, scope)
     wanted = targets(chosen, scope, words, approve=approve, remove=remove)
-    changes = [(one, plan(one.path, one.edit)) for one in wanted]  # all can be edited, or none is
+    changes = [(one, plan(one.path, one.edit)) for one in wanted]  # edit all files or none
     if not dry_run:
         if not remove:
             cli.may_make_a_store = True
@@ -59,7 +61,7 @@ def run(
 
 
 def _settle_tokens(cli: Cli, clients: Sequence[str], role: str, *, remove: bool) -> None:
-    """Each client gets a token of its own with that role, or loses it."""
+    """Give each client its own token with that role, or revoke it."""
     try:
         for name in clients:
             tokens = ClientTokens(cli.settings, name)
@@ -68,7 +70,7 @@ def _settle_tokens(cli: Cli, clients: Sequence[str], role: str, *, remove: bool)
             else:
                 tokens.renew(cli.call, role)
     except Forbidden:
-        cli.out.note("note", "your token may make no others: the clients work under it, as agents")
+        cli.out.note("note", "your token cannot create others: clients use it with the agent role")
 
 
 def _next(clients: Sequence[str]) -> list[str]:
@@ -76,7 +78,7 @@ def _next(clients: Sequence[str]) -> list[str]:
 
     start = {"claude-code": "claude", "codex": "codex"}
     program = next((start[name] for name in clients if name in start), None)
-    ask = "call the longhouse tool status, and tell me what you see"
+    ask = "call the longhouse status tool and tell me what you see"
     return [
         f'{program} "{ask}"' if program else f"in your client: {ask}",
         f"{spoken()} status",
@@ -87,7 +89,7 @@ def _next(clients: Sequence[str]) -> list[str]:
 def _lines(cli: Cli, data: dict[str, Any], *, remove: bool) -> Iterator[str]:
     bold = cli.out.style
     if remove:
-        yield bold("The clients forget Longhouse; the store stays", "bold")
+        yield bold("Longhouse is removed from the clients; the store stays", "bold")
     else:
         yield bold(f"Longhouse is set up for workspace {data['workspace']}", "bold")
     yield f"  store        {data['store']}"
@@ -96,7 +98,7 @@ def _lines(cli: Cli, data: dict[str, Any], *, remove: bool) -> Iterator[str]:
     if remove:
         return
     yield ""
-    yield bold("Any other client; Cursor reads it from .cursor/mcp.json", "bold")
+    yield bold("Connect any other client; for Cursor, in .cursor/mcp.json", "bold")
     yield f"  {data['json']}"
     yield ""
     yield bold("Next", "bold")
@@ -118,21 +120,23 @@ def _short(path: str) -> str:
 
 command = Command(
     "init",
-    "Make the store, and write the entry for it into the files of MCP clients",
+    "Create the store and add Longhouse to the settings of MCP clients",
     flags=[
-        Flag("client", "only this one; may be repeated", "CLIENT", choices=CLIENTS, many=True),
-        Flag("scope", "this project's files, or yours (default: project)", "SCOPE", choices=SCOPES),
+        Flag("client", "only this client; may be repeated", "CLIENT", choices=CLIENTS, many=True),
+        Flag(
+            "scope", "the project's files or your own (default: project)", "SCOPE", choices=SCOPES
+        ),
         Flag("role", "what the clients may do (default: agent)", "ROLE", choices=ROLES),
-        Flag("approve", "let the client use our tools without asking you each time"),
-        Flag("dry-run", "show what would change, and change nothing"),
-        Flag("remove", "take our entries out again; the store stays"),
+        Flag("approve", "let the clients call Longhouse without asking you each time"),
+        Flag("dry-run", "show what would change, without changing anything"),
+        Flag("remove", "remove the entries again; the store stays"),
     ],
     run=run,
     details="""\
 Writes .mcp.json for Claude Code and .codex/config.toml for Codex, or with --scope user
-~/.claude.json and ~/.codex/config.toml; prints the entry for every other client. What else is in
-those files stays as it is, and saying it twice changes nothing. Each client gets a token of its own
-for this store, with that role; one that was revoked is replaced, and --remove revokes it.""",
+~/.claude.json and ~/.codex/config.toml; prints the entry for every other client. Everything else in
+those files stays as it is, and running it twice changes nothing. Each client gets its own token for
+this store, with the role given by --role; a revoked token is replaced, and --remove revokes it.""",
     examples=[
         "longhouse init",
         "longhouse init --dry-run",

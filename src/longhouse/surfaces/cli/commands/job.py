@@ -1,4 +1,4 @@
-"""`longhouse job`: delegate work, look at it, answer it."""
+"""`longhouse job`: delegate work, follow it, and answer its questions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def create(
     if not prompt or prompt.isspace():
         raise InvalidInput(
             "--prompt is missing",
-            recovery="say what to do with --prompt TEXT, or with --prompt - < spec.md",
+            recovery="describe the work with --prompt TEXT, or with --prompt - < spec.md",
         )
     given = {name: value for name, value in more.items() if value is not None}
     asked = {"isolation": isolation, "executor_model": model}
@@ -55,15 +55,15 @@ def create(
         ),
     ]
     if boot := made.get("runner_bootstrap"):
-        hint = "the server starts a runner for it; look on with: longhouse radar --watch"
+        hint = "the server is starting a runner for it; to watch: longhouse radar --watch"
         if not made["runner_autostart"]["enabled"]:
-            hint = f"no runner is there; start one: {as_spoken(boot['cmd'])}"
+            hint = f"no runner is online; to start one: {as_spoken(boot['cmd'])}"
         lines.append(cli.out.style(hint, "yellow"))
     return Shown(made, lines)
 
 
 def _noted(call: Mapping[str, Any]) -> dict[str, Any]:
-    """What is noted for the runner: the model and the place have flags of their own."""
+    """The metadata for the runner; model and isolation have their own flags."""
     left = dict(call)
     meta = dict(left.pop("meta", {}))
     said = {"isolation": meta.pop("isolation", None), "model": meta.pop("executor_model", None)}
@@ -127,7 +127,7 @@ def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 def _limits(limits: dict[str, Any]) -> Iterator[str]:
     if deadline := limits.get("deadline_ms"):
-        yield f"done {ago(deadline)}"
+        yield f"deadline {ago(deadline)}"
     if tokens := limits.get("max_tokens"):
         yield f"at most {tokens} tokens"
     if cost := limits.get("max_cost_usd"):
@@ -172,43 +172,43 @@ command = Command(
         Command(
             "create",
             "Queue a job for a runner",
-            args=[Arg("title", "what it is about")],
+            args=[Arg("title", "a short title")],
             flags=[
                 Flag("prompt", "what to do; - reads standard input", "TEXT", short="p"),
                 Flag(
                     "priority",
-                    "when it is taken (default: medium)",
+                    "how soon it is claimed (default: medium)",
                     "P",
                     choices=("low", "medium", "high"),
                 ),
                 Flag("task", "the task it belongs to", "TASK"),
                 Flag("anchor", "the part of the code it is about", "ANCHOR"),
-                Flag("kind", "what kind of work it is", "KIND"),
+                Flag("kind", "the kind of work", "KIND"),
                 Flag("executor", "codex, claude_code or a plug-in's name (default: auto)", "NAME"),
                 Flag(
                     "executor-profile",
-                    "how thoroughly (default: fast)",
+                    "how thorough to be (default: fast)",
                     "PROFILE",
                     choices=("fast", "deep", "audit"),
                 ),
-                Flag("model", "the model that the executor takes, such as opus", "NAME"),
+                Flag("model", "the model for the executor to use, such as opus", "NAME"),
                 Flag(
                     "isolation",
-                    "where it works: the checkout, or a worktree of its own",
+                    "where it works: in the checkout, or in its own worktree",
                     "WHERE",
                     choices=("none", "worktree"),
                 ),
                 Flag(
                     "path",
-                    "a file or folder that it alone may change; may be repeated",
+                    "a file or folder reserved for it; may be repeated",
                     "PATH",
                     many=True,
                     field="paths",
                 ),
-                Flag("meta", "a note to its runner; may be repeated", "NAME=VALUE", many=True),
-                Flag("after", "only when this job is done; may be repeated", "JOB", many=True),
-                Flag("max-attempts", "how often to try (default: 1)", "N", kind=int),
-                Flag("require-proof", "done only with something to show"),
+                Flag("meta", "metadata for its runner; may be repeated", "NAME=VALUE", many=True),
+                Flag("after", "wait until this job is done; may be repeated", "JOB", many=True),
+                Flag("max-attempts", "how many times to try (default: 1)", "N", kind=int),
+                Flag("require-proof", "accept DONE only with proof"),
             ],
             run=create,
             calls="jobs.create",
@@ -222,11 +222,11 @@ command = Command(
             "list",
             "List jobs, newest first",
             flags=[
-                Flag("status", "only jobs of this status", "STATUS", choices=STATUSES),
+                Flag("status", "only jobs with this status", "STATUS", choices=STATUSES),
                 Flag("task", "only jobs of this task", "TASK"),
                 Flag("anchor", "only jobs of this anchor", "ANCHOR"),
                 Flag("limit", "how many (default: 25)", "N", kind=int),
-                Flag("cursor", "go on after this job", "JOB"),
+                Flag("cursor", "continue after this job", "JOB"),
             ],
             calls="jobs.list",
             show=show_list,
@@ -236,7 +236,7 @@ command = Command(
             "Show a job and its newest events",
             args=[JOB],
             flags=[
-                Flag("include-prompt", "with what was asked for"),
+                Flag("include-prompt", "include the prompt"),
                 Flag("max-events", "how many events (default: 10)", "N", kind=int),
             ],
             calls="jobs.open",
@@ -244,7 +244,7 @@ command = Command(
         ),
         Command(
             "tail",
-            "Show a job's events, or follow them until it ends",
+            "Show a job's events, or follow them until it finishes",
             args=[JOB],
             flags=[
                 Flag("follow", "wait for more", short="f"),
@@ -256,18 +256,18 @@ command = Command(
         Command(
             "reply",
             "Answer or steer a job",
-            args=[JOB, Arg("message", "what its runner should know")],
+            args=[JOB, Arg("message", "what to tell its agent")],
             calls="jobs.message",
             show=show_moved,
             examples=["longhouse job reply JOB-001 'Use the staging database.'"],
         ),
         Command(
             "apply",
-            "Take the changes that a job waits with, or drop them",
+            "Apply a job's pending changes to the work tree, or drop them",
             args=[JOB],
             flags=[
-                Flag("drop", "give them up"),
-                Flag("merged", "you have put them into the work tree by hand"),
+                Flag("drop", "discard them"),
+                Flag("merged", "record that you have merged them by hand"),
             ],
             run=apply,
             calls="jobs.apply",
@@ -276,7 +276,7 @@ command = Command(
         ),
         Command(
             "cancel",
-            "Stop a job",
+            "Cancel a job",
             args=[JOB],
             flags=[Flag("reason", "why", "TEXT")],
             calls="jobs.cancel",
@@ -284,7 +284,7 @@ command = Command(
         ),
         Command(
             "requeue",
-            "Run a job again that has ended",
+            "Queue a finished job again",
             args=[JOB],
             flags=[Flag("reason", "why", "TEXT")],
             calls="jobs.requeue",

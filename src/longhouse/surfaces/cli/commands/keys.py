@@ -1,4 +1,4 @@
-"""`longhouse keys`: type into a program in a terminal, from a script."""
+"""`longhouse keys`: type into a program running in a terminal, from a script."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def run(
         text = "".join(words).encode(errors="surrogateescape")
         typed = {"chunk_b64": base64.b64encode(text).decode()}  # type: ignore[dict-item]
     frame = carried_out(cli, found, "tool.task_write_stdin", eof=eof or None, **typed)
-    return Shown(frame, [f"{found['task_id']} was typed {frame['bytes']} bytes"])
+    return Shown(frame, [f"{frame['bytes']} bytes typed into {found['task_id']}"])
 
 
 def _text(call: Mapping[str, Any]) -> dict[str, Any]:
-    """Bytes that are text, as a word that names no key."""
+    """Printable bytes as a literal word."""
     left = dict(call)
     with suppress(ValueError):
         text = base64.b64decode(left["chunk_b64"]).decode() if "chunk_b64" in left else ""
@@ -37,19 +37,19 @@ def _text(call: Mapping[str, Any]) -> dict[str, Any]:
 
 command = Command(
     "keys",
-    "Type into a program in a terminal",
+    "Type into a program running in a terminal",
     args=[
         Arg("task", "its id or name, such as PROC-001", field="task_id"),
         Arg("words", "text, and keys such as Enter, Tab, Up, C-c and M-x", False, True, (), "keys"),
     ],
     flags=[
-        Flag("literal", "every word is text, also those that name a key", short="l"),
-        Flag("eof", "end its input afterwards"),
+        Flag("literal", "type every word as text, even if it names a key", short="l"),
+        Flag("eof", "close its input afterwards"),
     ],
     run=run,
     calls="tool.task_write_stdin",
     values_of=_text,
-    details="Keys have the names that tmux gives them; every other word is typed as it stands, "
-    "with nothing between the words. What is typed is not recorded, only how much it was.",
+    details="Key names are those of tmux; every other word is typed as it is, with nothing between "
+    "words. Only the number of bytes typed is recorded, not the text.",
     examples=["longhouse keys PROC-001 'print(6 * 7)' Enter", "longhouse keys PROC-001 C-c"],
 )

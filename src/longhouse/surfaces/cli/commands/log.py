@@ -21,7 +21,7 @@ def show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 
 def commit_lines(cli: Cli, row: dict[str, Any], title: str | None, text: str) -> Iterator[str]:
-    """One note: its ref, branch and age, its title, and how its text begins."""
+    """One note: its ref, branch and age, its title, and the first line of its text."""
     ref = row.get("ref") or f"{row['doc']}@{row['seq']}"
     style = cli.out.style
     head = f"{style(ref, 'yellow')} {style(row['branch'], 'blue')} {ago(row['ts_ms'])}"
@@ -36,7 +36,7 @@ command = Command(
     args=[Arg("ref", "a branch, a tag or a note such as notes@12 (default: checkout)", False)],
     flags=[
         Flag("limit", "how many to show (default: 20)", "N", kind=int),
-        Flag("cursor", "go on below this seq", "SEQ", kind=int),
+        Flag("cursor", "continue below this seq", "SEQ", kind=int),
         Flag("as-of", "as it was at this seq", "SEQ", kind=int),
     ],
     calls="vcs.log",

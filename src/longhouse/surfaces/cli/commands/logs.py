@@ -1,4 +1,4 @@
-"""`longhouse logs`: what a background process printed, or what the server wrote down."""
+"""`longhouse logs`: the output of a background process, or the log of the server."""
 
 from __future__ import annotations
 
@@ -99,21 +99,21 @@ def _last(path: Path, count: int) -> list[str]:
 command = Command(
     "logs",
     "Show what a background process printed, or the server's own log",
-    args=[Arg("task", "its id or name; without one, the server's log", required=False)],
+    args=[Arg("task", "the process's id or name (default: the server's log)", required=False)],
     flags=[
         Flag("stream", "only this stream", "NAME", choices=("stdout", "stderr", "pty")),
         Flag(
             "lines",
-            "how many of the last lines (default: 40; with --follow, all of a process)",
+            "show the last N lines (default: 40; with --follow, all of a process)",
             "N",
             short="n",
             kind=int,
         ),
-        Flag("follow", "go on with what it writes from now, until Ctrl-C", short="f"),
-        Flag("runner", "the log of a runner that the server started", "ID"),
+        Flag("follow", "keep showing new output until Ctrl-C", short="f"),
+        Flag("runner", "show the log of this background runner", "ID"),
     ],
     run=run,
-    details="What agents and people did is shown by `longhouse events`, the notes of a branch by "
+    details="For what agents and people did, see `longhouse events`; for a branch's notes, see "
     "`longhouse log`.",
     examples=["longhouse logs PROC-001 --follow", "longhouse logs -n 200"],
 )

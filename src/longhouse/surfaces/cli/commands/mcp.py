@@ -1,4 +1,4 @@
-"""`longhouse mcp`: what an MCP client starts."""
+"""`longhouse mcp`: the program that an MCP client starts."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ def _read(path: str) -> str:
     try:
         return read_private(Path(path)).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it holds no token"
+        why = error.strerror if isinstance(error, OSError) else "it is not a token"
         raise InvalidInput(
             f"--agent-token-file: {path} cannot be read: {why}",
-            recovery="leave it out; a runner writes that file for its agent",
+            recovery="omit it; a runner writes that file for its agent",
         ) from None
 
 
 command = Command(
     "mcp",
-    "Speak MCP over standard input and output, for a client that starts it",
+    "Speak MCP over standard input and output; MCP clients start it",
     flags=[
         Flag("embedded", "serve from this process and leave nothing in the background"),
-        Flag("client", "whose token to work under (default: other)", "CLIENT", choices=CLIENTS),
-        Flag("role", "do no more than this, though the token may", "ROLE", choices=ROLES),
-        Flag("agent-token-file", "work under that token (a runner writes it)", "FILE"),
+        Flag("client", "whose token to use (default: other)", "CLIENT", choices=CLIENTS),
+        Flag("role", "limit this session to this role", "ROLE", choices=ROLES),
+        Flag("agent-token-file", "use the token in this file, written by a runner", "FILE"),
     ],
     run=run,
     details="""\
-Goes through the store's server, and starts it when none runs; a server started like that leaves
-when it has had nothing to do for a quarter of an hour (LONGHOUSE_IDLE_EXIT_S says otherwise).
-A server of another version is replaced. The client works under a token of its own, made on first
-use and kept in your own configuration folder: `longhouse token list` shows it, and `longhouse token
-revoke` ends it alone. It is an agent's, which works but does not lead; `longhouse init --role
-manager` lets the client steer and cancel jobs. `longhouse init` writes the entry for clients.""",
+Connects to the store's server, and starts one if none is running; a server started this way exits
+after 15 minutes without a call (LONGHOUSE_IDLE_EXIT_S changes that). A server of another version is
+replaced. The client has its own token, created on first use and kept in your configuration folder:
+`longhouse token list` shows it, and `longhouse token revoke` ends it without affecting other
+clients. Its role is agent, which can work but not lead; `longhouse init --role manager` also lets
+the client steer and cancel jobs. `longhouse init` adds the entry to your clients' settings.""",
     examples=["claude mcp add longhouse -- longhouse mcp", "longhouse mcp --embedded"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse note`: write down what was found or decided."""
+"""`longhouse note`: record what was found or decided."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def run(cli: Cli, text: str, **where: str) -> Shown:
 command = Command(
     "note",
     "Write a note on the task in focus, or on the checked-out branch",
-    args=[Arg("text", "what to write down, or - to read it from stdin", field="content")],
+    args=[Arg("text", "the note; - reads stdin", field="content")],
     flags=[
-        Flag("title", "one line to find it by", "TITLE"),
-        Flag("target", "the plan or task that it is about", "ID"),
+        Flag("title", "a one-line title", "TITLE"),
+        Flag("target", "the plan or task it is about", "ID"),
         Flag("branch", "the branch to write on", "BRANCH"),
         Flag("doc", "the document (default: notes)", "DOC"),
     ],

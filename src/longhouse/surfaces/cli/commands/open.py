@@ -1,4 +1,4 @@
-"""`longhouse open`: one thing by its id or ref."""
+"""`longhouse open`: show anything by its id or ref."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def show(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
 
 
 def _work(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
-    """What is to be done, and when it is done; the rest is for programs."""
+    """What is to be done and when it counts as done; the other fields are for programs."""
     from longhouse.desk.opened import told
 
     if it := told(result):
@@ -29,11 +29,11 @@ def _work(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 command = Command(
     "open",
-    "Open one thing by its id or ref",
+    "Show anything by its id or ref",
     args=[Arg("id", "such as JOB-001, notes@12 or JOB-001@3")],
     flags=[
-        Flag("limit", "how many events to show with it", "N", kind=int),
-        Flag("include-drafts", "with what is left out otherwise, such as a job's prompt"),
+        Flag("limit", "how many events to show", "N", kind=int),
+        Flag("include-drafts", "include what is usually left out, such as a job's prompt"),
     ],
     calls="open",
     show=show,

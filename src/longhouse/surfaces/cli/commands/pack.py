@@ -1,4 +1,4 @@
-"""`longhouse pack`: where the thinking stands, why it matters, and what to do next."""
+"""`longhouse pack`: the reasoning on a task or branch, and what to do next."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 command = Command(
     "pack",
-    "Show what was thought and noted about a task or branch, and what is next",
+    "Show the cards and notes on a task or branch, and what to do next",
     flags=[
         Flag("target", "the plan or task (default: the focus)", "ID"),
         Flag("ref", "the branch", "BRANCH"),
         Flag("step", "only this step: focus, STEP-… or s:0", "STEP"),
-        Flag("view", "which cards count", "VIEW", choices=("smart", "explore", "audit")),
+        Flag("view", "which cards to show", "VIEW", choices=("smart", "explore", "audit")),
         Flag("limit-cards", "how many cards (default: 30)", "N", kind=int),
-        Flag("max-chars", "how long the answer may be", "N", kind=int),
+        Flag("max-chars", "the longest answer, in characters", "N", kind=int),
     ],
     calls="think.context.pack",
     show=show,

@@ -12,13 +12,13 @@ from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 
 def _show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
-    meaning = {"safe": "only what a rule allows", "full-auto": "all but what a rule forbids"}
+    meaning = {"safe": "only what a rule allows", "full-auto": "all except what a rule denies"}
     yield f"profile {result['profile']}: {meaning[result['profile']]}"
     rows = [{"pattern": "*", "justification": "", "pty": False, **one} for one in result["rules"]]
     rows = [{"effect": "allow", **row, "pty": "yes" if row["pty"] else "-"} for row in rows]
     yield from table(rows, ("id", "effect", "tool", "pattern", "pty", "justification"))
     if not rows:
-        yield "no rules; add one: longhouse policy allow bash 'make *'"
+        yield "no rules; to add one: longhouse policy allow bash 'make *'"
 
 
 def ask(cli: Cli, tool: str, words: Sequence[str] = (), pty: bool = False) -> Shown:
@@ -49,7 +49,7 @@ def _effect(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command_line(call: Mapping[str, Any]) -> dict[str, Any]:
-    """The program that a call names, as words."""
+    """The words of the command line that a call names."""
     left = dict(call)
     args = dict(left.pop("args", {}))
     words = [args.pop("command")] if "command" in args else args.pop("argv", [])
@@ -58,25 +58,25 @@ def _command_line(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _show_withdrawn(cli: Cli, result: dict[str, Any]) -> list[str]:
-    return [f"{result['rule']['id']} holds no more"]
+    return [f"{result['rule']['id']} is withdrawn"]
 
 
 def wake(cli: Cli, **rule: Any) -> Shown:
     made = cli.call("tool.wakeup_add", **rule)
     return Shown(
-        made, [f"{made['rule']['id']} tells {_who(made['rule'])} of {_what(made['rule'])}"]
+        made, [f"{made['rule']['id']} notifies {_who(made['rule'])} of {_what(made['rule'])}"]
     )
 
 
 def _show_wakeups(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
-    rows = [{**rule, "tells": _who(rule), "of": _what(rule)} for rule in result["rules"]]
-    yield from table(rows, ("id", "tells", "of", "message"))
+    rows = [{**rule, "notifies": _who(rule), "of": _what(rule)} for rule in result["rules"]]
+    yield from table(rows, ("id", "notifies", "of", "message"))
     if not rows:
-        yield "nobody is told; add a rule: longhouse policy wakeup add --name tests --agent ada"
+        yield "no rules; to add one: longhouse policy wakeup add --name tests --agent ada"
 
 
 def _show_removed(cli: Cli, result: dict[str, Any]) -> list[str]:
-    return [f"{result['rule']['id']} tells nobody any more"]
+    return [f"{result['rule']['id']} is removed"]
 
 
 def _who(rule: dict[str, Any]) -> str:
@@ -84,9 +84,9 @@ def _who(rule: dict[str, Any]) -> str:
 
 
 def _what(rule: dict[str, Any]) -> str:
-    """Which ends a rule is about, in words."""
+    """Which exits a rule is about, in words."""
     ends = {"success": "each success", "failure": "each failure"}
-    words = [ends.get(rule.get("ending", "any"), "each end")]
+    words = [ends.get(rule.get("ending", "any"), "each exit")]
     words += [f"of {rule['tool']}"] if rule.get("tool") else []
     words += [f"named {rule['name']}"] if rule.get("name") else []
     return " ".join(words)
@@ -95,7 +95,7 @@ def _what(rule: dict[str, Any]) -> str:
 TOOL = Arg("tool", "bash, exec, env, or a command such as jobs.list")
 command = Command(
     "policy",
-    "Show, try and change what background processes may do",
+    "Show, test and change what background processes may do",
     children=[
         Command(
             "show",
@@ -106,9 +106,9 @@ command = Command(
         ),
         Command(
             "test",
-            "Ask what policy says, without starting anything",
+            "Show what the policy decides, without starting anything",
             args=[TOOL, Arg("words", "the command line, after --", required=False, many=True)],
-            flags=[Flag("pty", "in a terminal")],
+            flags=[Flag("pty", "test it for a terminal")],
             run=ask,
             calls="tool.policy_test",
             values_of=_command_line,
@@ -116,20 +116,20 @@ command = Command(
         ),
         Command(
             "allow",
-            "Add a rule; the operator's alone",
+            "Add a rule; operators only",
             args=[
                 TOOL,
                 Arg(
                     "pattern",
-                    "which command lines; * is any word, or the rest of the line at its end",
+                    "the command lines; * matches any word, or at the end the rest of the line",
                     required=False,
                     many=True,
                 ),
             ],
             flags=[
-                Flag("deny", "forbid it instead"),
-                Flag("pty", "in a terminal, too"),
-                Flag("justification", "why; a rule for terminals needs one", "TEXT"),
+                Flag("deny", "deny it instead"),
+                Flag("pty", "also allow it in a terminal"),
+                Flag("justification", "why; required with --pty", "TEXT"),
             ],
             run=allow,
             calls="tool.policy_allow",
@@ -141,7 +141,7 @@ command = Command(
         ),
         Command(
             "withdraw",
-            "Take a rule back",
+            "Withdraw a rule",
             args=[Arg("rule", "the rule, such as RULE-001")],
             calls="tool.policy_withdraw",
             show=_show_withdrawn,
@@ -149,28 +149,28 @@ command = Command(
         ),
         Command(
             "wakeup",
-            "Say who is told when a background process ends; nobody is without a rule",
+            "Choose who is notified when a background process exits; by default no one is",
             children=[
                 Command(
                     "add",
-                    "Add a rule; the operator's alone",
+                    "Add a rule; operators only",
                     flags=[
-                        Flag("name", "only of processes with this name; * is any letters", "NAME"),
-                        Flag("tool", "only of this tool", "TOOL"),
+                        Flag("name", "only processes with this name; * matches any text", "NAME"),
+                        Flag("tool", "only processes of this tool", "TOOL"),
                         Flag(
                             "ending",
-                            "only of such ends (default: any)",
+                            "only exits of this kind (default: any)",
                             "HOW",
                             choices=("any", "success", "failure"),
                         ),
-                        Flag("agent", "who is told: an agent, by a message", "AGENT"),
-                        Flag("job", "who is told: a job, in its thread", "JOB"),
-                        Flag("message", "what to say beside how it ended", "TEXT"),
+                        Flag("agent", "notify this agent with a message", "AGENT"),
+                        Flag("job", "notify this job in its thread", "JOB"),
+                        Flag("message", "text to add to the notification", "TEXT"),
                     ],
                     run=wake,
                     calls="tool.wakeup_add",
-                    details="A message is all that a rule sends: nothing is started. Each one is "
-                    "an event that names the rule.",
+                    details="A rule only sends messages and starts nothing. Each message is "
+                    "recorded as an event that names the rule.",
                     examples=["longhouse policy wakeup add --name tests --agent ada"],
                 ),
                 Command(
@@ -181,7 +181,7 @@ command = Command(
                 ),
                 Command(
                     "remove",
-                    "Take a rule back",
+                    "Remove a rule",
                     args=[Arg("rule", "the rule, such as WAKE-001")],
                     calls="tool.wakeup_remove",
                     show=_show_removed,

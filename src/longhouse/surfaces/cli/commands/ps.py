@@ -23,7 +23,7 @@ def run(cli: Cli, all: bool = False, **filters: Any) -> Shown:
 def lines(cli: Cli, found: dict[str, Any], *, all: bool = False) -> Iterator[str]:
     yield from table([_row(task) for task in found["tasks"]], _COLUMNS)
     if not found["tasks"]:
-        yield "no background processes" if all else "nothing is running; ended: longhouse ps --all"
+        yield "no background processes" if all else "nothing is running; see also: longhouse ps -a"
     if cursor := found.get("next_cursor"):
         yield cli.out.style(f"more: --cursor {cursor}", "dim")
 
@@ -53,12 +53,12 @@ command = Command(
     "ps",
     "List the background processes of this workspace",
     flags=[
-        Flag("all", "those that have ended, too", short="a"),
-        Flag("status", "only these", "STATUS"),
-        Flag("agent", "only those that this agent started", "ID"),
-        Flag("job", "only those that serve this job", "JOB"),
-        Flag("limit", "how many at most", "N", kind=int),
-        Flag("cursor", "go on behind this one", "PROC"),
+        Flag("all", "include finished processes", short="a"),
+        Flag("status", "only processes with this status", "STATUS"),
+        Flag("agent", "only processes this agent started", "ID"),
+        Flag("job", "only processes of this job", "JOB"),
+        Flag("limit", "how many", "N", kind=int),
+        Flag("cursor", "continue after this process", "PROC"),
     ],
     run=run,
     calls="tool.task_list",

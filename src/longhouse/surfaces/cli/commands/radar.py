@@ -1,4 +1,4 @@
-"""`longhouse radar`: who works on what and who waits for you, once or live."""
+"""`longhouse radar`: who is working on what and which jobs need you, once or live."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(cli: Cli, watch: bool = False, **filters: Any) -> Shown | int:
     shown = None
     try:
         while True:
-            # A claim can lapse without anything being written, so looking is the way to see it.
+            # A claim can lapse without anything being written, so only polling shows it.
             found = cli.call("jobs.radar", **filters)
             now = [json.dumps(found, ensure_ascii=False)] if cli.as_json else [*_lines(cli, found)]
             if now != shown:
@@ -54,16 +54,17 @@ def _lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
             job = issue["job_id"]
             way = f"longhouse job requeue {job}"
             yield cli.out.style(f"{job}: every runner here has declined it", "yellow")
-            yield f"   offer it again: {as_spoken(way)}"
+            yield f"   to offer it again: {as_spoken(way)}"
     if jobs and (boot := found.get("runner_bootstrap")):
-        yield cli.out.style(f"jobs wait; start a runner: {as_spoken(boot['cmd'])}", "yellow")
+        start = as_spoken(boot["cmd"])
+        yield cli.out.style(f"jobs are waiting; to start a runner: {start}", "yellow")
 
 
-_RUNNERS = (("live_count", "at work"), ("idle_count", "idle"), ("offline_count", "gone"))
+_RUNNERS = (("live_count", "busy"), ("idle_count", "idle"), ("offline_count", "offline"))
 
 
 def _rows(jobs: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """The head of the table, and its rows; of nothing there is neither."""
+    """The table's header and its rows; both are empty if there are no jobs."""
     lines = [*table([_row(job) for job in jobs], _COLUMNS)]
     return lines[:1], lines[1:]
 
@@ -80,13 +81,13 @@ def _row(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wants(job: dict[str, Any], marker: str | None) -> Iterator[str]:
-    """What a job that needs someone asks or said last, and what to do about it."""
+    """The question or last message of a job that needs attention, and how to answer."""
     asked, last = job.get("question") or {}, job.get("last") or {}
     said = " ".join(str(asked.get("text") or last.get("message", "")).split())
     if marker and said:
         yield f"   {said}"
     if waits := job.get("changes"):
-        yield f"   {as_spoken(waits['apply'])}      or drop them: {as_spoken(waits['drop'])}"
+        yield f"   {as_spoken(waits['apply'])}      or to drop them: {as_spoken(waits['drop'])}"
     elif marker == "?":
         yield f"   {spoken()} job reply {job['id']} 'your answer'"
     elif marker:
@@ -95,10 +96,10 @@ def _wants(job: dict[str, Any], marker: str | None) -> Iterator[str]:
 
 command = Command(
     "radar",
-    "Show who works on what and which jobs need you",
+    "Show who is working on what, and which jobs need you",
     flags=[
-        Flag("watch", "stay, and show every change, until Ctrl-C"),
-        Flag("status", "only jobs of this status", "STATUS"),
+        Flag("watch", "keep the display up to date until Ctrl-C"),
+        Flag("status", "only jobs with this status", "STATUS"),
         Flag("task", "only jobs of this task", "TASK"),
         Flag("anchor", "only jobs of this anchor", "ANCHOR"),
         Flag("limit", "how many jobs (default: 25)", "N", kind=int),
@@ -106,7 +107,7 @@ command = Command(
     run=run,
     calls="jobs.radar",
     details="""\
-? asks you something, ! has an error or lacks proof, ~ has lost its runner. The lines that agents
-read are `longhouse call jobs.radar fmt=lines`.""",
+? marks a job that asks a question, ! one with an error or without proof, ~ one that lost its
+runner. For the format that agents read: `longhouse call jobs.radar fmt=lines`.""",
     examples=["longhouse radar --watch", "longhouse job reply JOB-001 'Use staging.'"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse recording`: what a task did, as a file, and a file as a task to look at."""
+"""`longhouse recording`: export a task's recording to a file, and import one to view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def export(cli: Cli, task: str, format: str = "longhouse", output: str = "-") ->
 
         if isinstance(header, rec.Header) and header.mode != "pty":
             raise InvalidInput(
-                "an asciicast is of what ran in a terminal, and this did not",
+                "an asciicast records a terminal, and this process ran without one",
                 recovery=f"longhouse recording export {task}",
             )
         lines = to_asciicast(chain([header], recording))
@@ -47,22 +47,22 @@ def take_in(cli: Cli, file: str, title: str | None = None) -> Shown:
     from longhouse.surfaces.cli.upkeep import readable
 
     with readable(file) as source:
-        for _ in of_file(file, source):  # all of it is looked at before any of it is sent
+        for _ in of_file(file, source):  # check the whole file before sending any of it
             pass
         source.seek(0)
         ref = upload(cli, Path(file).name, of_file(file, source))
     made = cli.call("tool.recording_import", artifact=ref, title=title)
     task_id = made["task"]["task_id"]
-    return Shown(made, [f"{task_id} is that recording", f"next: longhouse replay {task_id}"])
+    return Shown(made, [f"imported as {task_id}", f"next: longhouse replay {task_id}"])
 
 
 command = Command(
     "recording",
-    "Save what a program did as a file, or take such a file in",
+    "Export a recording of a program to a file, or import one",
     children=[
         Command(
             "export",
-            "Write the recording of a task that has ended",
+            "Write the recording of a finished process",
             args=[Arg("task", "its id or name, such as PROC-001")],
             flags=[
                 Flag(
@@ -74,17 +74,17 @@ command = Command(
                 Flag("output", "to this new file (default: stdout)", "FILE", short="o"),
             ],
             run=export,
-            details="Secrets are starred out as everywhere, and what was typed is only a length. "
-            "The same task always gives the same bytes.",
+            details="Secrets are masked, as everywhere, and of typed input only the length is "
+            "recorded. The same process always gives the same bytes.",
             examples=["longhouse recording export PROC-001 > session.jsonl"],
         ),
         Command(
             "import",
-            "Take a recording in as a task that has ended",
+            "Import a recording as a finished process",
             args=[Arg("file", "a recording or an asciicast v3; - for stdin")],
             flags=[Flag("title", "what it shows", "TEXT")],
             run=take_in,
-            details="Nothing is run. What a recording claims counts as proof of nothing.",
+            details="Nothing is executed, and an imported recording does not count as proof.",
             examples=["longhouse recording import session.jsonl"],
         ),
     ],

@@ -1,4 +1,4 @@
-"""`longhouse replay`: see a program do again what it did; nothing is run."""
+"""`longhouse replay`: replay what a program did; nothing is executed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from longhouse.terminals import recording as rec
 
 AT_ONCE = "max"
 _AT_MOST_S = 60.0
-"""One wait is no longer, since the system takes none of many days."""
+"""The longest single wait: the system rejects waits of many days."""
 _ENOUGH = b"q\x03\x1d"
-"""q, Ctrl-C and Ctrl-] end it."""
+"""The keys that end a replay: q, Ctrl-C and Ctrl-]."""
 
 
 def run(cli: Cli, source: str, speed: str | None = None) -> int:
@@ -32,7 +32,7 @@ def run(cli: Cli, source: str, speed: str | None = None) -> int:
         return _print(recording, pace if speed else 0.0)
     if not sys.stdin.isatty():
         raise InvalidInput(
-            "replay shows this on a terminal, and needs its keyboard to be stopped",
+            "replaying on a terminal needs the keyboard, and standard input is not a terminal",
             recovery=f"write it to a file instead: longhouse replay {source} > FILE",
         )
     with RawTerminal() as terminal:
@@ -42,12 +42,12 @@ def run(cli: Cli, source: str, speed: str | None = None) -> int:
             return 128 + stopped.number
     if end is not None:
         code = "" if end.exit_code is None else f" with code {end.exit_code}"
-        cli.out.progress(f"\n{source} {end.status}{code}; nothing was run")
+        cli.out.progress(f"\n{source} {end.status}{code}; nothing was executed")
     return 0
 
 
 def _pace(speed: str | None) -> float:
-    """Seconds that a millisecond of the recording takes."""
+    """How many seconds one millisecond of the recording takes."""
     if speed == AT_ONCE:
         return 0.0
     try:
@@ -55,12 +55,12 @@ def _pace(speed: str | None) -> float:
     except ValueError:
         times = 0.0
     if not (math.isfinite(times) and times > 0):
-        raise InvalidInput(f"--speed: {speed!r} is no speed", recovery="--speed 2")
+        raise InvalidInput(f"--speed: {speed!r} is not a positive number", recovery="--speed 2")
     return 0.001 / times
 
 
 def _print(recording: Recording, pace: float) -> int:
-    """Write the bytes to where they go; on a terminal, lines that cannot steer it."""
+    """Write the bytes as they are; on a terminal, with control characters escaped."""
     started = time.monotonic()
     for event in recording:
         if not isinstance(event, rec.Output):
@@ -78,7 +78,7 @@ def _print(recording: Recording, pace: float) -> int:
 
 
 def _play(recording: Recording, terminal: RawTerminal, pace: float) -> rec.End | None:
-    """Show it as it went; None if somebody has seen enough."""
+    """Show it at its own pace; None if the viewer stopped it."""
     started = time.monotonic()
     for event in recording:
         if isinstance(event, rec.Output):
@@ -91,7 +91,7 @@ def _play(recording: Recording, terminal: RawTerminal, pace: float) -> rec.End |
 
 
 def _wait(terminal: RawTerminal, until: float) -> bool:
-    """Wait for that time and for the screen; what is typed meanwhile goes nowhere."""
+    """Wait for that time and for the screen, discarding keys; False if the viewer stopped it."""
     while terminal.backlog or time.monotonic() < until:
         look = select.poll()
         look.register(terminal.keys, select.POLLIN)
@@ -120,12 +120,12 @@ def _typed(keys: int) -> bytes:
 
 command = Command(
     "replay",
-    "See a program do again what it did; nothing is run",
-    args=[Arg("source", "a task that has ended, or the file of a recording")],
-    flags=[Flag("speed", "how many times as fast, such as 2 or 0.5; max waits for nothing", "N")],
+    "Replay what a program did; nothing is executed",
+    args=[Arg("source", "a finished process, or a recording file")],
+    flags=[Flag("speed", "how many times faster, such as 2 or 0.5; max never waits", "N")],
     run=run,
-    details="q, Ctrl-C or Ctrl-] ends it. What the program asked of its terminal is left out, so "
-    "nothing is answered, and what is typed goes nowhere. Written to a file or a pipe, it comes "
-    "at once and byte for byte, unless --speed says otherwise.",
+    details="Press q, Ctrl-C or Ctrl-] to stop. The program's queries to its terminal are left "
+    "out, and other keys do nothing. Output to a file or a pipe is written at once, byte for byte, "
+    "unless --speed is given.",
     examples=["longhouse replay PROC-001 --speed 4", "longhouse replay session.jsonl"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse restore`: a backup where no store is."""
+"""`longhouse restore`: restore a backup to a place without a store."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def run(cli: Cli, folder: str) -> Shown:
     settings = cli.settings
     if not settings.is_sqlite:
         raise InvalidInput(
-            "a backup is of a store in a file and is restored into one",
+            "a backup can only be restored to SQLite",
             recovery="leave --db and LONGHOUSE_DB unset, or use pg_restore",
         )
     target = Path(settings.db)
     made = restore(Path(folder), target, settings.artifacts, registry(), now(cli))
     found = many(made.workspaces, "workspace")
-    text = f"{target}: {found} as of {clock_time(made.taken_at_ms)}, checked"
+    text = f"{target}: {found} as of {clock_time(made.taken_at_ms)}, verified"
     return Shown(msgspec.to_builtins(made), [text])
 
 
 command = Command(
     "restore",
-    "Put a backup where no store is, and check it",
-    args=[Arg("folder", "a folder that `longhouse backup` made")],
+    "Restore a backup where there is no store yet, and verify it",
+    args=[Arg("folder", "a folder made by `longhouse backup`")],
     run=run,
-    details="It goes into --dir, or where the store of this repository would be.",
+    details="Restores to --dir, or to where this repository's store belongs.",
     examples=["longhouse restore ~/backups/2026-11-15 --dir /srv/longhouse"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse resume`: all that one needs to go on with a task, the weightiest first."""
+"""`longhouse resume`: everything needed to continue a task, most important first."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
 
 
 def _below(fact: dict[str, Any], target: str) -> dict[str, Any]:
-    """A fact as it reads below the title: the one about the work itself does not repeat it."""
+    """A fact as shown below the title; the one about the task itself omits the title."""
     if fact["about"] != target:
         return fact
     return {**fact, "about": "state", "text": fact["text"].partition("; ")[2]}
@@ -71,11 +71,11 @@ def _below(fact: dict[str, Any], target: str) -> dict[str, Any]:
 
 command = Command(
     "resume",
-    "Show all that you need to go on with a task",
+    "Show everything you need to continue a task",
     args=[TARGET],
     flags=[
-        Flag("view", "how much of it", "VIEW", choices=VIEWS),
-        Flag("max-chars", "at most so many characters", "N", kind=int),
+        Flag("view", "how much to show", "VIEW", choices=VIEWS),
+        Flag("max-chars", "the longest answer, in characters", "N", kind=int),
         Flag("agent", "whose mail and reservations to show", "NAME"),
     ],
     run=run,

@@ -1,4 +1,4 @@
-"""`longhouse run`: start a program in the background and look on, or leave it there."""
+"""`longhouse run`: start a program in the background and watch it, or detach."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(
     args: dict[str, Any] = {"command": shell} if shell else {"argv": list(words)}
     if bool(shell) == bool(words):
         raise InvalidInput(
-            "run: expected a program, or a line for a shell with -c",
+            "run: expected a program, or a shell command line with -c",
             recovery="longhouse run -- make test",
         )
     if cwd:
@@ -59,18 +59,18 @@ def run(
 
 
 def _size_here(cli: Cli) -> dict[str, int]:
-    """The size of the terminal that the program will be seen in, if there is one."""
+    """The size of this terminal, which the program's terminal starts with."""
     from longhouse.surfaces.cli.terminal import need_terminal
 
-    need_terminal("run --pty", "leave it there with -d, and type with `longhouse keys`")
+    need_terminal("run --pty", "detach it with -d, and type with `longhouse keys`")
     attach.need_server(cli)
     columns, rows = os.get_terminal_size(sys.stdin.fileno())
     return {"rows": max(1, rows), "cols": max(1, columns)}
 
 
 def _attend(cli: Cli, task_id: str) -> int:
-    """Look on until it has ended; Ctrl-C ends it, and once more leaves it to itself."""
-    cli.out.progress(f"{task_id} is queued; Ctrl-C ends it")
+    """Show output until it exits; Ctrl-C stops it, and a second Ctrl-C detaches."""
+    cli.out.progress(f"{task_id} is queued; Ctrl-C stops it")
     after, asked = -1, False
     while True:
         try:
@@ -81,10 +81,10 @@ def _attend(cli: Cli, task_id: str) -> int:
             break
         except KeyboardInterrupt:
             if asked:
-                sys.stderr.write(f"\nlonghouse: left {task_id} to itself\n")
+                sys.stderr.write(f"\nlonghouse: detached from {task_id}\n")
                 return 130
             asked = True
-            sys.stderr.write(f"\nlonghouse: ending {task_id}; Ctrl-C again leaves it to itself\n")
+            sys.stderr.write(f"\nlonghouse: stopping {task_id}; Ctrl-C again detaches\n")
     task = find_task(cli, task_id)
     if task["error"]:
         cli.out.trouble(task["error"], [])
@@ -92,13 +92,13 @@ def _attend(cli: Cli, task_id: str) -> int:
 
 
 def _variable(text: str) -> tuple[str, Any]:
-    """`NAME=value`, or `NAME` for the variable of that name where it runs."""
+    """`NAME=value`, or `NAME` to take the variable from the host it runs on."""
     name, equals, value = text.partition("=")
     return (name, value) if equals else (name, {"from": f"env:{name}"})
 
 
 def _values_of(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A call that starts a program, as it is typed; seconds where the call has milliseconds."""
+    """A spawn call as words and flags, with its milliseconds as seconds."""
     left = dict(call)
     args = dict(left.pop("args", {}))
     said = {"shell": args.pop("command", None), "words": args.pop("argv", [])}
@@ -115,26 +115,26 @@ def _values_of(call: Mapping[str, Any]) -> dict[str, Any]:
 
 command = Command(
     "run",
-    "Run a program in the background, under the roof, and look on",
+    "Run a program in the background and watch it",
     args=[Arg("words", "the program and its arguments, after --", required=False, many=True)],
     flags=[
-        Flag("shell", "a line for bash instead of a program", "LINE", short="c"),
-        Flag("detach", "print its id and leave it to itself", short="d"),
-        Flag("pty", "in a terminal: sit down at it, Ctrl-] leaves it there"),
-        Flag("name", "a name to find it by; free again when it has ended", "NAME"),
+        Flag("shell", "a bash command line instead of a program", "LINE", short="c"),
+        Flag("detach", "print its id and return at once", short="d"),
+        Flag("pty", "run it in a terminal and attach; Ctrl-] detaches"),
+        Flag("name", "a name to find it by, reusable once it has exited", "NAME"),
         Flag("title", "what it is for", "TEXT"),
-        Flag("cwd", "where, below the root of the workspace", "DIR"),
+        Flag("cwd", "the working folder, below the workspace's root", "DIR"),
         Flag("env", "a variable: NAME=VALUE, or NAME to take it from the host", "NAME", many=True),
-        Flag("timeout", "end it after so many seconds", "S", kind=int),
-        Flag("idle-timeout", "end it after so many seconds without output", "S", kind=int),
-        Flag("job", "the job that it serves", "JOB"),
-        Flag("lifetime", "what it ends with", "WHAT", choices=("job", "workspace")),
+        Flag("timeout", "stop it after this many seconds", "S", kind=int),
+        Flag("idle-timeout", "stop it after this many seconds without output", "S", kind=int),
+        Flag("job", "the job it belongs to", "JOB"),
+        Flag("lifetime", "stop it when this ends", "WHAT", choices=("job", "workspace")),
     ],
     run=run,
     calls="tool.task_spawn",
     values_of=_values_of,
-    details="It ends with the exit code of the program. Ctrl-C ends the program, twice leaves it "
-    "running. Nothing starts that policy does not allow: `longhouse policy show`.",
+    details="The exit code is the program's. Ctrl-C stops the program; a second Ctrl-C leaves it "
+    "running. Only programs that the policy allows are started: `longhouse policy show`.",
     examples=[
         "longhouse run -- make test",
         "longhouse run --pty -- python3",

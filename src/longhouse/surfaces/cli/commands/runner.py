@@ -1,4 +1,4 @@
-"""`longhouse runner`: run delegated jobs here; start and stop runners; see who runs them."""
+"""`longhouse runner`: run delegated jobs here; start, stop and list runners."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def run(
 
 
 def start(cli: Cli, **flags: Any) -> Shown:
-    """A runner in the background; it has come when its note is there."""
+    """Start a runner in the background, and wait until it has recorded its presence."""
     from longhouse.runner.options import load_options
     from longhouse.runner.presence import log_path, runners_here
 
@@ -93,25 +93,25 @@ def start(cli: Cli, **flags: Any) -> Shown:
             if child.poll() is not None or time.monotonic() > ends:
                 child.kill()
                 said.seek(0)
-                why = said.read(2_000).decode("utf-8", "replace").strip() or "it said nothing"
+                why = said.read(2_000).decode("utf-8", "replace").strip() or "no error message"
                 raise Conflict(
                     f"the runner did not start: {why.splitlines()[0]}",
-                    recovery="see why in a terminal: longhouse runner",
+                    recovery="run it in a terminal to see why: longhouse runner",
                 )
             time.sleep(0.05)
     path = log_path(settings.dir, named)
     return Shown(
         {"runner_id": named, "pid": child.pid, "log": str(path)},
         [
-            f"runner {named} (pid {child.pid}) takes jobs of workspace {settings.workspace}",
-            f"its log: {path}",
-            "stop it: longhouse runner stop",
+            f"runner {named} (pid {child.pid}) takes jobs from workspace {settings.workspace}",
+            f"log: {path}",
+            "to stop it: longhouse runner stop",
         ],
     )
 
 
 def stop(cli: Cli, runner: str | None = None) -> Shown:
-    """End runners of this store on this machine, in good order."""
+    """Stop this store's runners on this machine, letting running slices finish."""
     from longhouse.client import launch
     from longhouse.runner.options import load_options
     from longhouse.runner.presence import end, runners_here
@@ -121,22 +121,23 @@ def stop(cli: Cli, runner: str | None = None) -> Shown:
     if runner and not here:
         raise UnknownId(
             f"runner: no runner {runner!r} of this store is on this machine",
-            recovery="see which there are: longhouse runner status",
+            recovery="list the runners: longhouse runner status",
         )
     options = load_options({}, settings.dir)
     patience_s = options.drain_s + options.kill_grace_s + 20.0
     if here:
-        cli.out.progress(f"running slices may finish for {options.drain_s} s …")
+        cli.out.progress(f"running slices have {options.drain_s} s to finish …")
     left = [one for one in here if end(one, patience_s)]
     if len(left) < len(here):
         still = ", ".join(f"{one.runner_id} (pid {one.pid})" for one in here if one not in left)
         raise Conflict(
-            f"still finishing: {still}", recovery="repeat: longhouse runner stop; twice hurries it"
+            f"still finishing: {still}",
+            recovery="repeat `longhouse runner stop`: a second signal ends slices at once",
         )
-    lines = [f"{one.runner_id} has left; jobs that it had not finished wait again" for one in left]
+    lines = [f"{one.runner_id} stopped; its unfinished jobs are queued again" for one in left]
     lines = lines or ["no runner of this store is on this machine"]
     if settings.runner_autostart and left and launch.alive(settings.dir):
-        lines.append("while jobs wait, the server starts another; longhouse down stops that, too")
+        lines.append("the server starts another while jobs wait; `longhouse down` prevents that")
     return Shown({"stopped": [one.runner_id for one in left]}, lines)
 
 
@@ -154,13 +155,13 @@ def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     ]
     yield from table(rows, ("runner", "state", "job", "executors", "parallel"))
     if not rows:
-        yield "no runner is there"
+        yield "no runners"
     for issue in result["runner_diagnostics"]["issues"]:
         whose = [issue[key] for key in ("runner_id", "job_id") if issue.get(key)]
         said = issue["kind"].replace("_", " ")
         yield cli.out.style(f"{', '.join(whose)}: {said}", "yellow")
     if boot := result.get("runner_bootstrap"):
-        yield cli.out.style(f"jobs wait; start one: {as_spoken(boot['cmd'])}", "yellow")
+        yield cli.out.style(f"jobs are waiting; to start one: {as_spoken(boot['cmd'])}", "yellow")
 
 
 def _flags() -> Iterator[Flag]:
@@ -181,19 +182,19 @@ def _flags() -> Iterator[Flag]:
 
 command = Command(
     "runner",
-    "Run delegated jobs on this machine, with Codex, Claude Code or an agent of your own",
+    "Run delegated jobs on this machine with Codex, Claude Code or your own agent",
     flags=[
         *_flags(),
-        Flag("once", "take one job, or none, and leave"),
-        Flag("dry-run", "go through the motions without starting any agent"),
-        Flag("attach", "begin with the server that runs, and leave when it was stopped"),
+        Flag("once", "run at most one job, then exit"),
+        Flag("dry-run", "claim and report jobs without starting any agent"),
+        Flag("attach", "use the running server, and exit when it is stopped"),
         Flag("log-to-file", "log to runners/<id>.log in the store's folder"),
     ],
     run=run,
     children=[
         Command(
             "start",
-            "Start a runner in the background, with the settings of now",
+            "Start a runner in the background, with the current settings",
             flags=[*_flags()],
             run=start,
             calls="jobs.runner.start",
@@ -201,19 +202,19 @@ command = Command(
         ),
         Command(
             "stop",
-            "Have the runners of this store on this machine leave in good order",
-            args=[Arg("runner", "only this one", required=False)],
+            "Stop this store's runners on this machine, letting running slices finish",
+            args=[Arg("runner", "only this runner", required=False)],
             run=stop,
         ),
         Command(
             "status",
-            "Show who runs jobs here, and what is wrong with that",
+            "Show the runners and any problems with them",
             calls="jobs.radar",
             show=show_status,
         ),
     ],
-    details="SIGTERM or Ctrl-C lets running slices finish for a while and gives their jobs back; "
-    "a second one hurries.",
+    details="On SIGTERM or Ctrl-C it gives running slices a while to finish and returns their jobs "
+    "to the queue; a second one ends them at once.",
     examples=[
         "longhouse runner --max-parallel 3",
         "longhouse runner --runner-id r1 --workspace acme",

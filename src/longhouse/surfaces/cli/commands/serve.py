@@ -1,4 +1,4 @@
-"""`longhouse serve`: the server, in this process."""
+"""`longhouse serve`: run the server in this process."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ command = Command(
     "serve",
     "Run the server in this process",
     flags=[
-        Flag("idle-exit", "leave after so many seconds without a request", "SECONDS", kind=int),
+        Flag("idle-exit", "exit after this many seconds without a request", "SECONDS", kind=int),
         Flag("log-to-file", "log to server.log in the store's folder"),
     ],
     run=run,
-    details="For service managers and containers; people say `longhouse up`.",
+    details="For service managers and containers; in a terminal, use `longhouse up`.",
     examples=["longhouse serve --host 0.0.0.0 --port 7331 --token-file /etc/longhouse/token"],
 )

@@ -1,4 +1,4 @@
-"""`longhouse signal`: send a signal to a program in a terminal."""
+"""`longhouse signal`: send a signal to a program running in a terminal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def run(cli: Cli, task: str, name: str) -> Shown:
 
 command = Command(
     "signal",
-    "Send a signal to a program in a terminal",
+    "Send a signal to a program running in a terminal",
     args=[
         Arg("task", "its id or name, such as PROC-001", field="task_id"),
         Arg("name", "such as INT, TERM or USR1", field="signal"),
     ],
     run=run,
     calls="tool.task_signal",
-    details="It goes to whatever runs in the foreground there. A program without a terminal is "
-    "ended with `longhouse cancel`.",
+    details="The signal goes to the terminal's foreground process. To stop a program without a "
+    "terminal, use `longhouse cancel`.",
     examples=["longhouse signal PROC-001 INT"],
 )

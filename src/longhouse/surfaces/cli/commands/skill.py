@@ -1,4 +1,4 @@
-"""`longhouse skill`: how an agent works with the others, to be put where agents read."""
+"""`longhouse skill`: prints the skill file that teaches agents to work as a crew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`longhouse status`: where am I, and what is the best next action."""
+"""`longhouse status`: where you are, and the best next action."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def _focus(result: dict[str, Any]) -> str:
 
 
 def _work(cli: Cli, result: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The job of the work in focus, who holds what, mail, and what is new."""
+    """The job of the work in focus, reservations, mail, and what is new."""
     if job := result.get("job"):
         yield "job", f"{job['id']} ({job['status']}) {job['title']}"
         if job.get("marker") == "?":
             yield "asks", cli.out.style(job["said"], "yellow")
     if jobs := result.get("jobs"):
         runner = result["runner"]["status"]
-        told = runner if runner != "offline" else cli.out.style("none is there", "yellow")
+        told = runner if runner != "offline" else cli.out.style("none online", "yellow")
         yield "jobs", f"{jobs['running']} running, {jobs['queued']} queued; runner: {told}"
     for one in result.get("held", ()):
         who = "you" if one.get("mine") else cli.out.style(one["by"], "yellow")
@@ -76,7 +76,7 @@ def _work(cli: Cli, result: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _others(cli: Cli) -> list[str]:
-    """The workspaces that are there, where the one that was asked for is not."""
+    """The workspaces that exist, for when the requested one does not."""
     found = cli.ask("workspace.list", {"limit": 10})
     return [] if found.error else [row["workspace"] for row in found.result()["workspaces"]]
 

@@ -1,4 +1,4 @@
-"""`longhouse task`: add work, see where it stands, close it step by step."""
+"""`longhouse task`: add work, track it, and close it step by step."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def add_steps(
 
 
 def _new_steps(call: Mapping[str, Any]) -> dict[str, Any]:
-    """The titles of steps, and what shows that they are done where that is not the title."""
+    """The steps' titles, and their success criteria where those differ from the titles."""
     left = dict(call)
     given = [{"title": one} if isinstance(one, str) else one for one in left.get("steps", [])]
     if not all(set(one) <= {"title", "success_criteria"} for one in given):
@@ -107,7 +107,7 @@ def _new_steps(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _new_task(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A new task with its steps; without what only a task has, the call makes a plan."""
+    """A new task with its steps; a call with nothing specific to tasks creates a plan."""
     left = _new_steps(call)
     if left.get("kind") == "task" or {"parent", "steps", "assignee"} & call.keys():
         left.pop("kind", None)
@@ -234,25 +234,25 @@ def focus(cli: Cli, target: str) -> Shown:
 
 command = Command(
     "task",
-    "Plan work, follow it, close it with proof",
+    "Plan work, track it, and close it with proof",
     children=[
         Command(
             "add",
             "Add a task",
-            args=[Arg("title", "what it is about")],
+            args=[Arg("title", "a short title")],
             flags=[
                 Flag(
                     "plan",
-                    "its plan, by id or title (default: in focus, else Inbox)",
+                    "its plan, by id or title (default: the one in focus, else Inbox)",
                     "PLAN",
                     field="parent",
                 ),
-                Flag("step", "a step of it; may be repeated", "TEXT", many=True),
-                Flag("template", "take the steps of a template, such as basic-task", "NAME"),
-                Flag("description", "why it is done", "TEXT"),
+                Flag("step", "a step; may be repeated", "TEXT", many=True),
+                Flag("template", "use the steps of this template, such as basic-task", "NAME"),
+                Flag("description", "why it matters", "TEXT"),
                 Flag("priority", "how urgent it is", "LEVEL", choices=PRIORITIES),
-                Flag("assignee", "who does it", "AGENT"),
-                Flag("focus", "focus the workspace on it"),
+                Flag("assignee", "who works on it", "AGENT"),
+                Flag("focus", "set your focus to it"),
             ],
             run=add,
             also={"tasks.plan.create": "TITLE"},
@@ -261,14 +261,18 @@ command = Command(
         ),
         Command(
             "start",
-            "Start on a task: add it with steps, focus on it, show it",
-            args=[Arg("title", "what it is about", field="task_title")],
+            "Start a task: add it with steps, focus on it, show it",
+            args=[Arg("title", "a short title", field="task_title")],
             flags=[
-                Flag("plan", "its plan, by id or title (default: in focus, else Inbox)", "PLAN"),
-                Flag("step", "a step of it; may be repeated", "TEXT", many=True),
-                Flag("template", "take the steps of a template (default: basic-task)", "NAME"),
-                Flag("description", "why it is done", "TEXT"),
-                Flag("assignee", "who does it", "AGENT"),
+                Flag(
+                    "plan",
+                    "its plan, by id or title (default: the one in focus, else Inbox)",
+                    "PLAN",
+                ),
+                Flag("step", "a step; may be repeated", "TEXT", many=True),
+                Flag("template", "use the steps of this template (default: basic-task)", "NAME"),
+                Flag("description", "why it matters", "TEXT"),
+                Flag("assignee", "who works on it", "AGENT"),
             ],
             run=start,
             calls="tasks.macro.start",
@@ -278,22 +282,20 @@ command = Command(
             "list",
             "List open tasks",
             flags=[
-                Flag("all", "closed ones too", field="include_all"),
-                Flag("ready", "only what can be worked on now, most urgent first"),
+                Flag("all", "include closed tasks", field="include_all"),
+                Flag("ready", "only tasks that can be worked on now, most urgent first"),
                 Flag(
                     "status",
-                    "only those in a state",
+                    "only tasks with this status",
                     "STATE",
                     choices=STATUSES,
                     field="tasks_status",
                 ),
-                Flag("plan", "only those of a plan", "PLAN", field="tasks_parent"),
-                Flag("who", "only those of an agent", "AGENT", field="assignee"),
-                Flag(
-                    "tag", "only those with a tag; may be repeated", "TAG", many=True, field="tags"
-                ),
+                Flag("plan", "only tasks of this plan", "PLAN", field="tasks_parent"),
+                Flag("who", "only tasks assigned to this agent", "AGENT", field="assignee"),
+                Flag("tag", "only with this tag; may be repeated", "TAG", many=True, field="tags"),
                 Flag("limit", "how many", "N", kind=int, field="tasks_limit"),
-                Flag("after", "go on after a task", "TASK", field="tasks_cursor"),
+                Flag("after", "continue after this task", "TASK", field="tasks_cursor"),
             ],
             run=list_tasks,
             calls="tasks.context",
@@ -308,14 +310,14 @@ command = Command(
         ),
         Command(
             "tree",
-            "Show its steps as a tree, with progress",
+            "Show a task's steps as a tree, with progress",
             args=[TARGET],
             run=tree,
             calls="tasks.radar",
         ),
         Command(
             "next",
-            "Show the next step, or what is ready",
+            "Show the next step, or the tasks that are ready",
             args=[TARGET],
             run=next_step,
             calls="tasks.snapshot",
@@ -325,13 +327,13 @@ command = Command(
             "Add steps to a task",
             args=[
                 Arg("task", "the task, such as TASK-001"),
-                Arg("titles", "what each step is about", many=True),
+                Arg("titles", "a title for each step", many=True),
             ],
             flags=[
-                Flag("below", "put them below this step", "PATH", field="parent"),
+                Flag("below", "add them below this step", "PATH", field="parent"),
                 Flag(
                     "criterion",
-                    "what shows that they are done (default: the title); may be repeated",
+                    "when a step counts as done (default: its title); may be repeated",
                     "TEXT",
                     many=True,
                 ),
@@ -342,7 +344,7 @@ command = Command(
         ),
         Command(
             "close",
-            "Confirm the checkpoints of a step and close it",
+            "Confirm a step's checkpoints and close it",
             args=[
                 Arg(
                     "path",
@@ -354,11 +356,11 @@ command = Command(
             flags=[
                 Flag("task", "its task (default: the one in focus)", "TASK"),
                 Flag(
-                    "checkpoints", "what is confirmed (default: gate)", "WHICH", choices=CHECKPOINTS
+                    "checkpoints", "which to confirm (default: gate)", "WHICH", choices=CHECKPOINTS
                 ),
                 Flag(
                     "proof",
-                    "what shows it: 'CMD: make test (exit 0)', a link, a ref",
+                    "the proof: 'CMD: make test (exit 0)', a link, a ref; may be repeated",
                     "TEXT",
                     many=True,
                 ),
@@ -369,13 +371,13 @@ command = Command(
         ),
         Command(
             "done",
-            "Finish a task or plan, or move it to another state",
+            "Finish a task or plan, or set another status",
             args=[TARGET],
             flags=[
-                Flag("status", "the state (default: DONE)", "STATE", choices=STATUSES),
+                Flag("status", "the new status (default: DONE)", "STATE", choices=STATUSES),
                 Flag(
                     "park-s",
-                    "with --status PARKED: wake it after so many seconds",
+                    "with --status PARKED: wake it after this many seconds",
                     "S",
                     kind=int,
                     field="parked_for_s",
@@ -386,7 +388,7 @@ command = Command(
         ),
         Command(
             "focus",
-            "Focus the workspace on a task or plan",
+            "Set your focus to a task or plan",
             args=[TARGET._replace(help="a task or plan, such as TASK-001", required=True)],
             run=focus,
             calls="tasks.focus.set",

@@ -1,4 +1,4 @@
-"""`longhouse think`: cards of what a team thinks, and what hangs on them."""
+"""`longhouse think`: reasoning cards, and what depends on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHERE = (
     Flag("target", "the plan or task it is about (default: the focus)", "ID"),
     Flag("branch", "the branch it is on", "BRANCH"),
 )
-GRAPH = Flag("graph-doc", "the graph it is in (default: that of the branch)", "DOC")
+GRAPH = Flag("graph-doc", "the graph document (default: the branch's)", "DOC")
 STEP = Flag("step", "the step of the task: focus, STEP-… or s:0", "STEP")
 
 
@@ -42,7 +42,7 @@ def add(
     blocks: list[str] | None = None,
     **more: str,
 ) -> Shown:
-    """The first line is the title, what follows the text, unless that is given on its own."""
+    """Write a card; the first line is the title, the rest the text unless `body` is given."""
     said = sys.stdin.read() if text == "-" else text
     title, _, rest = said.strip().partition("\n")
     rest = body or rest
@@ -56,15 +56,15 @@ def add(
     made = cli.call(
         f"think.add.{type}", card=card, supports=supports or None, blocks=blocks or None, **more
     )
-    what = "is new" if made["inserted"] else "is renewed"
+    what = "is created" if made["inserted"] else "is updated"
     if not made["inserted"] and "previous_version" not in made:
-        what = "is there already"
+        what = "is unchanged"
     card_id = cli.out.style(made["card_id"], "yellow")
     return Shown(made, [f"{card_id} {what} on {made['branch']}"])
 
 
 def _words_of_card(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A card as words and flags say it; what they cannot say stays in `card`."""
+    """A card as words and flags; fields that have no flag stay in `card`."""
     left = dict(call)
     card = dict(left.pop("card", {}))
     said = {"type": card.pop("type", None), "text": card.pop("title", None)}
@@ -131,7 +131,7 @@ def show_changed(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 
 def show_blast(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
-    yield f"{result['card']['id']} is {result['card']['status']}; what rests on it:"
+    yield f"{result['card']['id']} is {result['card']['status']}; what depends on it:"
     yield from table(result["rests"], ("ref", "kind", "status", "via", "title"))
     if not result["rests"]:
         yield "  nothing"
@@ -139,27 +139,27 @@ def show_blast(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 command = Command(
     "think",
-    "Write down what you think, as cards that support and block each other",
+    "Record your reasoning as cards that support or block each other",
     children=[
         Command(
             "add",
             "Write a card",
             args=[
-                Arg("type", "what kind of card it is", choices=TYPES),
-                Arg("text", "its title, and below it what else there is to say; - reads stdin"),
+                Arg("type", "the type of card", choices=TYPES),
+                Arg("text", "its title, with any further text on the lines below; - reads stdin"),
             ],
             flags=[
-                Flag("body", "what else there is to say, in place of further lines", "TEXT"),
+                Flag("body", "its text, instead of further lines", "TEXT"),
                 Flag("id", "its id (default: the next one)", "CARD"),
                 Flag("status", "open, accepted, done, … (default: open)", "STATUS"),
-                Flag("supports", "a card that it supports; may be repeated", "CARD", many=True),
-                Flag("blocks", "a card that it speaks against; may be repeated", "CARD", many=True),
+                Flag("supports", "a card it supports; may be repeated", "CARD", many=True),
+                Flag("blocks", "a card it argues against; may be repeated", "CARD", many=True),
                 Flag("tag", "a tag, such as a:storage; may be repeated", "TAG", many=True),
-                Flag("ref", "what it cites, such as notes@12; may be repeated", "REF", many=True),
+                Flag("ref", "a ref it cites, such as notes@12; may be repeated", "REF", many=True),
                 Flag("cmd", "the command that runs this test", "COMMAND"),
                 *WHERE,
                 GRAPH,
-                Flag("trace-doc", "the trace it is told in (default: that of the branch)", "DOC"),
+                Flag("trace-doc", "the trace document (default: the branch's)", "DOC"),
                 STEP,
             ],
             run=add,
@@ -178,9 +178,9 @@ command = Command(
                 Flag("status", "only this status", "STATUS"),
                 Flag("tags-all", "only with this tag; may be repeated", "TAG", many=True),
                 Flag("text", "only with these words", "WORDS"),
-                Flag("include-drafts", "drafts, too"),
+                Flag("include-drafts", "include drafts"),
                 Flag("limit", "how many (default: 50)", "N", kind=int),
-                Flag("cursor", "go on below this seq", "SEQ", kind=int),
+                Flag("cursor", "continue below this seq", "SEQ", kind=int),
                 *WHERE,
                 GRAPH,
                 STEP,
@@ -188,7 +188,7 @@ command = Command(
             calls="think.query",
             show=show_list,
         ),
-        Command("show", "Show a card and what hangs on it", args=[CARD], run=show),
+        Command("show", "Show a card and its connections", args=[CARD], run=show),
         Command(
             "set",
             "Set the status of cards",
@@ -203,14 +203,18 @@ command = Command(
         ),
         Command(
             "pin",
-            "Show cards first in every view",
+            "Pin cards, so that every view lists them first",
             args=[Arg("targets", "the cards", many=True)],
             flags=WHERE,
             calls="think.pin",
             show=show_changed,
         ),
         Command(
-            "blast", "Show what rests on a card", args=[CARD], calls="think.blast", show=show_blast
+            "blast",
+            "Show what depends on a card",
+            args=[CARD],
+            calls="think.blast",
+            show=show_blast,
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""`longhouse token`: who may call the server."""
+"""`longhouse token`: access tokens for the server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def show_created(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     yield result["token"]
     if cli.out.for_people:
         yield cli.out.style(
-            f"{result['id']} may act as {result['role']}. The token is shown this once.", "dim"
+            f"{result['id']} has the role {result['role']}. The token is shown only once.", "dim"
         )
 
 
@@ -48,16 +48,18 @@ def show_revoked(cli: Cli, result: dict[str, Any]) -> list[str]:
 
 command = Command(
     "token",
-    "Make, list and revoke the tokens of callers",
+    "Create, list and revoke access tokens",
     children=[
         Command(
             "create",
-            "Make a token and print it, once",
+            "Create a token and print it once",
             flags=[
                 Flag("role", "what its holder may do (default: agent)", "ROLE", choices=ROLES),
-                Flag("name", "the agent that its holder acts as, and no other", "NAME"),
-                Flag("workspaces", "only this one; may be repeated", "NAME", many=True),
-                Flag("expires-hours", "it stops working after so long", "N", kind=int),
+                Flag("name", "the only agent its holder may act as", "NAME"),
+                Flag(
+                    "workspaces", "limit it to this workspace; may be repeated", "NAME", many=True
+                ),
+                Flag("expires-hours", "let it expire after this many hours", "N", kind=int),
             ],
             calls="system.token.create",
             show=show_created,
@@ -66,7 +68,7 @@ command = Command(
         Command("list", "List the tokens", calls="system.token.list", show=show_list),
         Command(
             "revoke",
-            "End a token, and what is open under it",
+            "Revoke a token and close everything open under it",
             args=[Arg("id", "the token's id, from `longhouse token list`")],
             calls="system.token.revoke",
             show=show_revoked,

@@ -36,9 +36,9 @@ command = Command(
     "top",
     "Watch the background processes of this workspace",
     flags=[
-        Flag("once", "look once and leave"),
-        Flag("agent", "only those that this agent started", "ID"),
-        Flag("job", "only those that serve this job", "JOB"),
+        Flag("once", "print the list once and exit"),
+        Flag("agent", "only processes this agent started", "ID"),
+        Flag("job", "only processes of this job", "JOB"),
     ],
     run=run,  # type: ignore[arg-type]
     examples=["longhouse top"],

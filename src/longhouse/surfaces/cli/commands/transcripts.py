@@ -1,4 +1,4 @@
-"""`longhouse transcripts`: what agents said on this machine in sessions of this project."""
+"""`longhouse transcripts`: agents' session transcripts on this machine, for this project."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ROOT = Flag("root-dir", "codex, claude, or a folder inside one (default: codex)"
 SCOPE = (
     ROOT,
     Flag("cwd-prefix", "sessions in this folder (default: this project)", "DIR"),
-    Flag("max-files", "how many files to open", "N", kind=int),
-    Flag("max-bytes-total", "how many bytes to read", "N", kind=int),
+    Flag("max-files", "open at most this many files", "N", kind=int),
+    Flag("max-bytes-total", "read at most this many bytes", "N", kind=int),
 )
 
 
@@ -25,7 +25,7 @@ def show_hits(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
         yield cli.out.style(head, "yellow")
         yield f"    {' '.join(said['snippet'].split())}"
     scanned = result["scanned"]
-    more = ", more there are" if result["has_more_hits"] else ""
+    more = ", and there are more" if result["has_more_hits"] else ""
     found = f"{many(len(result['hits']), 'hit')} in {many(scanned['files'], 'file')}{more}"
     yield cli.out.style(found, "dim")
 
@@ -37,7 +37,7 @@ def show_digest(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
         yield cli.out.style(head, "yellow")
         yield from (f"    {line}" for line in said["text"].splitlines())
     if not result["digest"]:
-        yield f"nothing of that kind in {result['root_dir']}"
+        yield f"no matching messages in {result['root_dir']}"
 
 
 def open_at(
@@ -56,17 +56,17 @@ def open_at(
 
 command = Command(
     "transcripts",
-    "Search what agents said in sessions of this project; nothing is kept",
+    "Search agents' transcripts of sessions in this project; nothing is stored",
     children=[
         Command(
             "search",
-            "Find what was said; case counts",
-            args=[Arg("query", "the words to find")],
+            "Find text in transcripts; case-sensitive",
+            args=[Arg("query", "the text to find")],
             flags=[
                 *SCOPE,
-                Flag("role", "only what this role said, such as user", "ROLE"),
+                Flag("role", "only messages of this role, such as user", "ROLE"),
                 Flag("hits-limit", "how many hits (default: 25)", "N", kind=int),
-                Flag("context-chars", "how much on each side (default: 240)", "N", kind=int),
+                Flag("context-chars", "characters on each side (default: 240)", "N", kind=int),
             ],
             calls="docs.transcripts.search",
             show=show_hits,
@@ -74,10 +74,10 @@ command = Command(
         ),
         Command(
             "digest",
-            "Show what recent sessions came to",
+            "Show how recent sessions ended",
             flags=[
                 *SCOPE,
-                Flag("mode", "which message counts", "MODE", choices=("summary", "last")),
+                Flag("mode", "which message to show", "MODE", choices=("summary", "last")),
                 Flag("max-items", "how many sessions (default: 6)", "N", kind=int),
             ],
             calls="docs.transcripts.digest",
@@ -85,14 +85,14 @@ command = Command(
         ),
         Command(
             "open",
-            "Read around one record of a transcript",
-            args=[Arg("path", "the file, as search shows it")],
+            "Show a transcript around one record",
+            args=[Arg("path", "the file, as shown by search")],
             flags=[
                 ROOT,
                 Flag("line", "the line, counted from 1", "N", kind=int),
-                Flag("byte", "or the byte at which its line begins", "N", kind=int),
-                Flag("before-lines", "how many before it (default: 8)", "N", kind=int),
-                Flag("after-lines", "how many after it (default: 8)", "N", kind=int),
+                Flag("byte", "or the byte offset of its line", "N", kind=int),
+                Flag("before-lines", "how many lines before it (default: 8)", "N", kind=int),
+                Flag("after-lines", "how many lines after it (default: 8)", "N", kind=int),
             ],
             run=open_at,
         ),

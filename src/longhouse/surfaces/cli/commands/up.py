@@ -1,4 +1,4 @@
-"""`longhouse up`: start the server of this store, and say how to reach it."""
+"""`longhouse up`: start this store's server and print how to reach it."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def run(cli: Cli, foreground: bool = False) -> Shown | int:
     settings = cli.settings
     if foreground and not launch.alive(settings.dir):
         return _foreground(cli)
-    cli.out.progress(f"starting the server of {settings.dir} …")
+    cli.out.progress(f"starting the server for {settings.dir} …")
     started = launch.start(settings, server_arguments(cli), environment=server_environment(cli))
     if started.fresh:
         _renew_runners(cli)
     data = described(settings, started.running)
     if not started.fresh and (unheard := _unheard(cli, started.running)):
         cli.out.note(
-            "note", f"it goes on as it was started: {unheard} counts after `longhouse down`"
+            "note", f"the server keeps its settings: {unheard} applies after `longhouse down`"
         )
     return Shown({**data, "started": started.fresh}, _lines(cli, data, fresh=started.fresh))
 
 
 def _renew_runners(cli: Cli) -> None:
-    """Runners that an earlier server started may work by settings that have changed since."""
+    """Retire runners that an earlier server started with settings that have changed since."""
     from longhouse.runner.options import load_options
     from longhouse.runner.presence import retire, runners_here, settings_digest
 
@@ -52,13 +52,13 @@ def _renew_runners(cli: Cli) -> None:
             retire(one)
             cli.out.note(
                 "note",
-                f"runner {one.runner_id} finishes its jobs by the settings that it was started "
-                "with, and leaves; the next one takes those of now",
+                f"runner {one.runner_id} finishes its jobs with its old settings, then exits; "
+                "the next runner uses the current ones",
             )
 
 
 def _unheard(cli: Cli, running: locate.Running) -> str:
-    """The flags of this line that are for a server's start, where one runs already."""
+    """The flags given here that only apply when a server starts, though one already runs."""
     has_it = ("0", running.url.rpartition(":")[2])
     return ", ".join(
         f"--no-{flag.name}" if cli.flags[flag.key] is False else f"--{flag.name}"
@@ -69,7 +69,7 @@ def _unheard(cli: Cli, running: locate.Running) -> str:
 
 
 def server_arguments(cli: Cli) -> list[str]:
-    """The flags of this command line that the server has to be started with, too."""
+    """The flags of this command line to pass on to the server."""
     given = {"dir": str(cli.settings.dir), **cli.flags}
     words = []
     for flag in GLOBALS:
@@ -83,7 +83,7 @@ def server_arguments(cli: Cli) -> list[str]:
 
 
 def server_environment(cli: Cli) -> dict[str, str]:
-    """What must not be read off a list of processes."""
+    """Settings that must not show up in the process list."""
     given = cli.flags.get("token") or cli.flags.get("token_file")
     token = cli.settings.token if given else None
     secret = {"LONGHOUSE_TOKEN": token, "LONGHOUSE_DB": cli.flags.get("db")}
@@ -91,7 +91,7 @@ def server_environment(cli: Cli) -> dict[str, str]:
 
 
 def described(settings: Settings, running: locate.Running) -> dict[str, Any]:
-    """Where the server is, and what to paste into a client; output is kept, so no secret."""
+    """Where the server is, and what to paste into a client. No secrets: output may be saved."""
     return {
         "url": running.url,
         "token_file": str(settings.dir / "token"),
@@ -104,7 +104,7 @@ def described(settings: Settings, running: locate.Running) -> dict[str, Any]:
 
 
 def _foreground(cli: Cli) -> int:
-    """The server in this process: it says where it is as soon as it listens."""
+    """Run the server in this process; print its address as soon as it listens."""
     from longhouse.surfaces.server import serve
 
     def announce(running: Any, _sign_in_url: str) -> None:
@@ -118,7 +118,7 @@ def _foreground(cli: Cli) -> int:
 
 def _lines(cli: Cli, data: dict[str, Any], *, fresh: bool) -> Iterator[str]:
     bold = cli.out.style
-    state = "is up" if fresh else "was already up"
+    state = "is up" if fresh else "is already up"
     yield bold(f"Longhouse {data['version']} {state} for workspace {data['workspace']}", "bold")
     yield f"  page   {bold(_page(cli, data['url']), 'blue')}"
     if not cli.out.for_people:
@@ -128,7 +128,7 @@ def _lines(cli: Cli, data: dict[str, Any], *, fresh: bool) -> Iterator[str]:
     yield ""
     yield bold("Connect Claude Code", "bold")
     yield f"  {clients['claude_code']}"
-    yield bold("Connect Codex: in ~/.codex/config.toml", "bold")
+    yield bold("Connect Codex: add to ~/.codex/config.toml", "bold")
     yield from (f"  {line}" for line in clients["codex"].splitlines())
     yield bold("Connect another MCP client", "bold")
     yield f"  {clients['json']}"
@@ -138,18 +138,18 @@ def _lines(cli: Cli, data: dict[str, Any], *, fresh: bool) -> Iterator[str]:
 
 
 def _page(cli: Cli, url: str) -> str:
-    """The page's address: on a terminal with the token, so that a click signs in."""
+    """The page's address; on a terminal it includes the token, so that a click signs in."""
     token = cli.settings.token or locate.token_of(cli.settings.dir)
     return f"{url}/#token={token}" if token and cli.out.for_people else url
 
 
 command = Command(
     "up",
-    "Start the server in the background, and print its address and how to connect clients",
-    flags=[Flag("foreground", "stay, show the server's log, and stop it with Ctrl-C")],
+    "Start the server in the background; print its address and how to connect clients",
+    flags=[Flag("foreground", "stay in this terminal and show the log; Ctrl-C stops the server")],
     run=run,
     details="""\
-Starting twice is safe: the second time it attaches to the server that runs. On a terminal the
-address holds the token that signs you in; in a file or a pipe it says where the token is.""",
+Running it twice is safe: the second run finds the server that is already up. On a terminal the
+address includes the token that signs you in; otherwise only the token's file is named.""",
     examples=["longhouse up", "longhouse up --port 7331", "longhouse up --json"],
 )

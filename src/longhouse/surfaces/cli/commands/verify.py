@@ -1,4 +1,4 @@
-"""`longhouse verify`: is everything in the store as it must be?"""
+"""`longhouse verify`: check the store's integrity."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def _lines(cli: Cli, found: Verified) -> Iterator[str]:
             yield f"       fix: {problem.recovery}"
     yield (
         f"{many(found.checks, 'check')} over {many(len(found.workspaces), 'workspace')}, "
-        f"{many(found.artifacts, 'artifact')}, {found.hashed} of them read: "
-        + (many(len(found.problems), "problem") if found.problems else "all in order")
+        f"{many(found.artifacts, 'artifact')} ({found.hashed} read): "
+        + (many(len(found.problems), "problem") if found.problems else "no problems")
     )
 
 
 command = Command(
     "verify",
-    "Check that everything in the store is as it must be",
-    flags=[Flag("full", "read every artifact to its end (default: about one in sixteen)")],
+    "Check the store's integrity",
+    flags=[Flag("full", "read every artifact in full (default: about one in sixteen)")],
     run=run,
     details="""\
-Looks at the database's own consistency, the sequence and the log of every workspace, what each
-part derives from the log, and the artifacts. It only reads, and the store may be in use. With
---workspace only that one is checked. The exit code is 1 when something is wrong.""",
+Checks the database itself, the sequence numbers and the log of every workspace, everything derived
+from the log, and the artifacts. It only reads, and the store may be in use. With --workspace, only
+that workspace is checked. The exit code is 1 if there are problems.""",
     examples=["longhouse verify --full"],
 )

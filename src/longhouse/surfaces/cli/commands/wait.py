@@ -1,4 +1,4 @@
-"""`longhouse wait`: until a background process has ended, or has come to something."""
+"""`longhouse wait`: wait until a background process exits, or prints or opens something."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 _AT_A_TIME_S = 20.0
 _UNTIL = {"listening": "port"}
-"""What the call names otherwise: `--port` is the server's."""
+"""Flags that the call names differently: `--port` already means the server's port."""
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
 
 
 def _waited(cli: Cli, args: dict[str, Any], timeout: int | None) -> dict[str, Any]:
-    """What came of it, asked for again and again, as no call waits for long."""
+    """The outcome, polled with calls of limited length."""
     ends = None if timeout is None else time.monotonic() + timeout
     while True:
         left = _AT_A_TIME_S if ends is None else min(ends - time.monotonic(), _AT_A_TIME_S)
@@ -60,13 +60,13 @@ def _said(found: dict[str, Any], timeout: int | None) -> str:
     if found["line"] is not None or found["port"] is not None:
         return str(found["line"] if found["port"] is None else found["port"])
     if found["timed_out"]:
-        return f"{task['task_id']} has not come to that within {timeout} s; it is {task['status']}"
+        return f"{task['task_id']}: not within {timeout} s; it is {task['status']}"
     how = task["signal"] or task["cause"] or f"code {task['exit_code']}"
     return f"{task['task_id']} {task['status']} ({how})"
 
 
 def _values_of(call: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call waits for, as a flag; seconds where the call has milliseconds."""
+    """A wait call as flags, with its milliseconds as seconds."""
     left = dict(call)
     until, pattern = left.pop("until", "exit"), left.pop("pattern", None)
     if until in ("line", "screen"):
@@ -78,18 +78,18 @@ def _values_of(call: Mapping[str, Any]) -> dict[str, Any]:
 
 command = Command(
     "wait",
-    "Wait until a background process has ended, or shows, prints or opens something",
+    "Wait until a background process exits, or prints a line or opens a port",
     args=[Arg("task", "its id or name, such as PROC-001", field="task_id")],
     flags=[
-        Flag("line", "until it has printed such a line; * stands for any text", "TEXT"),
-        Flag("screen", "until its terminal shows such a line", "TEXT"),
+        Flag("line", "until it prints a line like this; * matches any text", "TEXT"),
+        Flag("screen", "until its terminal shows a line like this", "TEXT"),
         Flag("listening", "until it listens on this port", "PORT", kind=int, field="port"),
-        Flag("timeout", "for no more than so many seconds", "S", kind=int),
+        Flag("timeout", "give up after this many seconds", "S", kind=int),
     ],
     run=run,
     calls="tool.task_wait",
     values_of=_values_of,
-    details="Prints the line, the port, or how it ended. The exit code is 0 once it came to that. "
-    "When you wait for its end, it is 0 only if the program ended well. Otherwise it is 1.",
+    details="Prints the line, the port, or how the process exited. The exit code is 0 if the wait "
+    "succeeded and 1 otherwise; waiting for the exit succeeds only if the program does.",
     examples=["longhouse wait PROC-001 --screen '>>>'", "longhouse wait dev --line 'ready*'"],
 )

@@ -1,8 +1,8 @@
-"""A coding agent that follows a script: it speaks as `codex exec --json` does, and needs no model.
+"""A scripted coding agent: it prints what `codex exec --json` would, and needs no model.
 
-A job names its script in the prompt; how far the script has come is in the session, which the
-runner hands back. So it goes on under another runner, too. What it finds it writes down over the
-MCP server that the runner has named, as any agent would.
+A job names its script in the prompt. The session id, which the runner passes back, records how far
+the script has come, so that it can continue under another runner. Like any agent, it records its
+findings through the MCP server that the runner names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["SCRIPTS", "main"]
 
 
 class Part(NamedTuple):
-    """One slice: how long it takes, and what the agent says at its end."""
+    """One slice: how long it takes, and what the agent reports at the end."""
 
     seconds: int
     summary: str
@@ -52,13 +52,13 @@ SCRIPTS = {
         ),
     ),
     "measure": (
-        Part(15, "Built the corpus: 10,000 queries of last week.", 30),
+        Part(15, "Built the corpus: 10,000 queries from last week.", 30),
         Part(60, "Ranked half of the corpus.", 65),
         Part(
             20,
             "Equal scores are ordered by date.\nCMD: bench/rank.py --corpus week (exit 0)",
             100,
-            proof="Ranking: 96.2 % of the first hits are right, up from 91.0 %.",
+            proof="Ranking: 96.2% of the first hits are right, up from 91.0%.",
         ),
     ),
 }
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def _place(argv: list[str], prompt: str) -> tuple[str, int]:
-    """Which script, and which part of it comes next."""
+    """The script, and which part of it comes next."""
     if "resume" in argv:
         _, name, at = argv[argv.index("--") + 1].split("-")
         return name, int(at)
@@ -97,7 +97,7 @@ def _place(argv: list[str], prompt: str) -> tuple[str, int]:
 
 
 def _note(argv: list[str], prompt: str, text: str) -> str:
-    """Write down what was found; the ref of it is the proof."""
+    """Record the finding as a note; its ref is the proof."""
     prefix = "mcp_servers.longhouse="
     (given,) = [word.removeprefix(prefix) for word in argv if word.startswith(prefix)]
     server = tomllib.loads(f"server={given}")["server"]

@@ -1,8 +1,8 @@
-"""Ten minutes of a small team, second by second: what happens, and who does it.
+"""Ten minutes in the life of a small team, second by second: what happens, and who does it.
 
-Each act is a call of the SDK under the name of whoever acts. An act that needs something to have
-happened waits for it, so the day can pass at any speed; what a person does on the page meanwhile
-is taken as it comes: a question that they answered is not answered again.
+Each step is an SDK call in the name of the acting agent. A step that depends on an earlier event
+waits for it, so the day can run at any speed. People can take part on the page: a question they
+have answered is not answered again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LOOK_S = 0.1
 
 
 class Beat(NamedTuple):
-    """Something that happens at a second of the day."""
+    """Something that happens at a given second of the day."""
 
     second: int
     says: str
@@ -58,7 +58,7 @@ class Beat(NamedTuple):
 
 
 class Day:
-    """What the team has made so far, and the acts that make more."""
+    """What the team has created so far, and the steps that come next."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -70,7 +70,7 @@ class Day:
         self.terminal = ""
 
     def live(self) -> Iterator[Beat]:
-        """Each beat, when it has happened."""
+        """Run the beats, yielding each one once it has happened."""
         for beat in self.beats():
             self._stage.until(beat.second)
             beat.does()
@@ -78,28 +78,28 @@ class Day:
 
     def beats(self) -> list[Beat]:
         return [
-            Beat(0, f"{OTTER} and {HARBOR} arrive, and a runner", self._arrive),
+            Beat(0, f"{OTTER}, {HARBOR} and a runner arrive", self._arrive),
             Beat(1, "the plan: ship the search box", self._plan),
-            Beat(3, "both begin, and reserve src/parser/* and src/ranking/*", self._reserve),
+            Beat(3, "both start, and reserve src/parser/* and src/ranking/*", self._reserve),
             Beat(4, "a job goes to the runner: port the old fixtures", self._delegate_port),
-            Beat(6, f"{HARBOR} starts a process in the background", self._spawn),
+            Beat(6, f"{HARBOR} starts a background process", self._spawn),
             Beat(7, f"{HARBOR} opens a terminal and tries the search", self._open_terminal),
-            Beat(8, f"{HARBOR} writes down a hypothesis and a decision", self._decide),
+            Beat(8, f"{HARBOR} records a hypothesis and a decision", self._decide),
             Beat(30, f"{OTTER} closes a step, with proof", self._close_first_step),
             Beat(100, "the lead answers the runner's question", self._answer),
             Beat(150, f"{HARBOR} is blocked and asks {OTTER}", self._ask_for_help),
             Beat(175, f"{OTTER} answers", self._help),
             Beat(200, f"{HARBOR} reaches for src/parser/lexer.py: an incursion", self._intrude),
-            Beat(230, f"{OTTER} passes the parser to {HARBOR}", self._hand_off),
+            Beat(230, f"{OTTER} hands the parser over to {HARBOR}", self._hand_off),
             Beat(250, f"{HARBOR} accepts, and reserves the parser", self._accept),
             Beat(270, "a second job: measure the ranking", self._delegate_measure),
             Beat(320, f"{ONE} is killed in the middle of it", self._kill),
-            Beat(330, f"{TWO} takes the job over when the lease has run out", self._take_over),
-            Beat(400, f"a late word of {ONE} is refused", self._speak_too_late),
+            Beat(330, f"{TWO} takes over the job once the lease expires", self._take_over),
+            Beat(400, f"a late report from {ONE} is refused", self._speak_too_late),
             Beat(480, "the measurement is done, with proof", self._measured),
-            Beat(500, f"{HARBOR} closes the steps that are left, with proof", self._close_steps),
+            Beat(500, f"{HARBOR} closes the remaining steps, with proof", self._close_steps),
             Beat(540, "the processes are stopped; they outlived their runner", self._stop),
-            Beat(560, "the tasks are done and the files are free", self._finish),
+            Beat(560, "the tasks are done and the files are released", self._finish),
             Beat(600, "the day is over", lambda: None),
         ]
 
@@ -131,7 +131,7 @@ class Day:
             self._as(name, Reserve, scope=scope, bead_id=task)
 
     def _delegate_port(self) -> None:
-        """In a worktree of its own; at its end it also touches a file that it was not given."""
+        """In its own worktree; at the end it also changes a file that it was not given."""
         own = {"meta": {"isolation": "worktree"}} if self._stage.has_git else {}
         given = {"paths": ["tests/parser/*"], **own}
         self.port = self._job("Port the tokenizer's fixtures", "port", self.parser, **given)
@@ -144,7 +144,7 @@ class Day:
 
     def _open_terminal(self) -> None:
         program = str(self._stage.write_prompt())
-        why = "somebody tries the search by hand"
+        why = "to try the search by hand"
         rule = AllowTool(tool="exec", pattern=program, pty=True, justification=why)
         self._lh(rule, agent_id=LEAD)
         prompt = SpawnTask(
@@ -187,8 +187,8 @@ class Day:
             to=OTTER,
             bead_id=self.ranking,
             subject="Which date counts?",
-            blocker="The index holds two dates a page.",
-            requested_action="Say whether `created` or `changed` orders the hits.",
+            blocker="The index has two dates per page.",
+            requested_action="Decide whether hits are ordered by `created` or `changed`.",
         )
 
     def _help(self) -> None:
@@ -251,7 +251,7 @@ class Day:
             job=self.measure,
             runner_id=ONE,
             claim_revision=self._lost_claim,
-            message="I am back, and go on where I was.",
+            message="I am back, and will continue where I left off.",
         )
         self._is_refused(lambda: self._lh(late, agent_id=ONE))
 
@@ -276,15 +276,15 @@ class Day:
         for scope in ("src/parser/*", "src/ranking/*"):
             self._as(HARBOR, Release, scope=scope)
 
-    # ------------------------------------------------------------------ means
+    # ------------------------------------------------------------------ helpers
 
     def _as(self, name: str, request: Callable[..., Any], **args: Any) -> Any:
-        """An act of one of the two agents, proved by its token."""
+        """A call by one of the two agents, authenticated by its token."""
         asked = request(agent=name, agent_token=self._tokens[name], **args)
         return self._lh(asked, agent_id=name)
 
     def _job(self, title: str, script: str, task: str, **more: Any) -> str:
-        prompt = f"{title}. This agent needs no model: it follows a script.\n\nscript: {script}"
+        prompt = f"{title}. The agent follows a script instead of a model.\n\nscript: {script}"
         asked = {"title": title, "prompt": prompt, "task": task, **more}
         job = CreateJob(executor="codex", max_attempts=3, **asked)
         return self._lh(job, agent_id=LEAD).job.id
@@ -298,9 +298,9 @@ class Day:
             if time.monotonic() > ends:
                 last = opened.events[0]
                 raise Conflict(
-                    f"{job} is {opened.job.status} and does not move; the last event of it is "
+                    f"{job} is {opened.job.status} and makes no progress; its last event is "
                     f"{last.kind}: {last.message}",
-                    recovery="try again when this machine has less to do: longhouse demo",
+                    recovery="try again when this machine is less busy: longhouse demo",
                 )
             time.sleep(LOOK_S)
         return opened

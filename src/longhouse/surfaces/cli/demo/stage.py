@@ -1,6 +1,6 @@
-"""The throwaway house: a folder, a server and runners, all gone when the demo ends.
+"""The throwaway store: a folder, a server and runners, all removed when the demo ends.
 
-Nothing of the person's own settings reaches it, so it can never touch a real store.
+It ignores the user's own settings, so it can never touch a real store.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ END_S = 15.0
 LOOK_S = 0.05
 LEXER = "def words(text):\n    return text.expandtabs().split()\n"
 _PROMPT = r"""
-printf '\033[1mAsk the index\033[0m, or end with Ctrl D.\nsearch> '
+printf '\033[1mAsk the index\033[0m, or press Ctrl-D to quit.\nsearch> '
 while read -r words; do
     printf '\033[32m%s\033[0m hits for \033[1m%s\033[0m\nsearch> ' ${#words} "$words"
 done
@@ -43,7 +43,7 @@ done
 
 
 class Stage:
-    """A store and its server; `second` is the time of its day, which passes at `speed`."""
+    """A store and its server; `second` is the time of day, which passes at `speed`."""
 
     def __init__(self, speed: int, *, port: int = 0) -> None:
         self.speed = speed
@@ -64,7 +64,7 @@ class Stage:
 
     @property
     def sign_in_url(self) -> str:
-        """The page's address with the token: only for who may have it."""
+        """The page's address including the token; show it only on a terminal."""
         return f"{self.url}/#token={self.token}"
 
     @property
@@ -72,7 +72,7 @@ class Stage:
         return (time.monotonic() - self._began) * self.speed
 
     def until(self, second: float) -> None:
-        """Wait for a second of the day."""
+        """Wait until that second of the day."""
         time.sleep(max(0.0, (second - self.second) / self.speed))
 
     def start_runner(self, name: str) -> None:
@@ -88,7 +88,7 @@ class Stage:
         self._start(name, "runner", "--attach", *_words(flags))
 
     def kill_runner(self, name: str) -> None:
-        """As a machine that loses its power: nothing is said, nothing is given back."""
+        """Kill it as a power failure would: it reports nothing and returns nothing."""
         child = self._children.pop(name)
         child.kill()
         child.wait()
@@ -102,14 +102,16 @@ class Stage:
             if server.poll() is not None or time.monotonic() > ends:
                 raise launch.ServerFailed(
                     f"the demo's server did not start: {_last_words(self.folder)}",
-                    recovery="see what is wrong on this machine: longhouse doctor",
+                    recovery="check this machine: longhouse doctor",
                 )
             time.sleep(LOOK_S)
         return running.url
 
     def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
         own = {"dir": str(self.store), "db": str(self.store / "demo.db"), "workspace": WORKSPACE}
-        scratch = self.folder / "tmp"  # what a killed runner leaves behind goes with the rest
+        scratch = (
+            self.folder / "tmp"
+        )  # so that a killed runner's leftovers are removed with the rest
         scratch.mkdir(exist_ok=True)
         given = environment_with({"TMPDIR": str(scratch)}).items()
         mine = {name: value for name, value in given if not name.startswith("LONGHOUSE_")}
@@ -127,7 +129,7 @@ class Stage:
         return child
 
     def _begin_project(self) -> bool:
-        """The files that the team works on, with a history where git is installed."""
+        """Create the files the team works on, as a git repository if git is installed."""
         lexer = self.project / "src" / "parser" / "lexer.py"
         lexer.parent.mkdir(parents=True)
         lexer.write_text(LEXER)
@@ -142,7 +144,7 @@ class Stage:
         return True
 
     def write_process(self) -> Path:
-        """A program that runs on and says so; it ends by itself when this folder is gone."""
+        """A program that keeps printing, and exits once this folder is gone."""
         return self._write(
             "answer-queries",
             f"cd {shlex.quote(str(self.folder))}\nn=0\nwhile [ -f answer-queries ]; do\n"
@@ -150,11 +152,11 @@ class Stage:
         )
 
     def write_prompt(self) -> Path:
-        """A program that answers what is typed into its terminal; it ends with its input."""
+        """A program that answers what is typed into its terminal, until end of input."""
         return self._write("try-search", _PROMPT)
 
     def _write_program(self) -> Path:
-        """What the runners take for a coding agent."""
+        """The program that the runners start as the coding agent."""
         argv = shlex.join([sys.executable, "-P", "-m", AGENT, str(self.speed)])
         return self._write("scripted-agent", f'exec {argv} "$@"\n')
 
@@ -165,7 +167,7 @@ class Stage:
         return program
 
     def _end_processes(self) -> None:
-        """Stop what runs in the background while there is a runner to do it."""
+        """Stop background processes while there is still a runner to do it."""
         ends = time.monotonic() + END_S
         with suppress(LonghouseError):
             while len(self._children) > 1 and time.monotonic() < ends:
@@ -177,7 +179,7 @@ class Stage:
                 time.sleep(LOOK_S)
 
     def _take_down(self) -> None:
-        """Runners first, so that none misses its server; what does not leave is ended."""
+        """Stop the runners, then the server; kill whatever does not exit in time."""
         for name in sorted(self._children, key=lambda name: name == "server"):
             child = self._children.pop(name)
             with suppress(ProcessLookupError):
@@ -211,4 +213,4 @@ def _words(flags: dict[str, str]) -> list[str]:
 
 def _last_words(folder: Path) -> str:
     said = (folder / "server.err").read_text(errors="replace").strip()
-    return said.splitlines()[-1] if said else "it said nothing"
+    return said.splitlines()[-1] if said else "no error message"

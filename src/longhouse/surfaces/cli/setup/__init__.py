@@ -1,7 +1,7 @@
-"""What `longhouse init` writes into the files of MCP clients, and takes out again.
+"""The entries that `longhouse init` adds to the settings files of MCP clients, and removes.
 
-The files belong to people and to their clients: whatever is in them stays as it is, order, comments
-and indentation included, and a file that cannot be understood is left alone.
+The files belong to people and their clients: everything else in them stays as it is, including
+order, comments and indentation, and a file that cannot be parsed is left alone.
 """
 
 __all__: list[str] = []

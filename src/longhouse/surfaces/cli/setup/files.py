@@ -1,4 +1,4 @@
-"""Changes one file of somebody else, whole or not at all."""
+"""Edits a file that belongs to another program, atomically."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from longhouse.kernel.errors import Conflict, InvalidInput
 __all__ = ["CannotEdit", "Edit", "FileChange", "apply", "plan"]
 
 Edit = Callable[[str], str]
-"""From the text of a file to what it should be; an empty text stands for no file."""
+"""Maps a file's text to its new text; an empty text means no file."""
 
 _TRIES = 5
 
 
 class CannotEdit(InvalidInput):
-    """A client's file is not what it should be, and is left alone."""
+    """A client's settings file is not in the expected form, and is left alone."""
 
     code = "CANNOT_EDIT"
 
 
 class FileChange(NamedTuple):
-    """A file before and after; None where there is no file."""
+    """A file before and after an edit; None means no file."""
 
     path: Path
     before: str | None
@@ -46,7 +46,7 @@ class FileChange(NamedTuple):
 
 
 def plan(path: Path, edit: Edit) -> FileChange:
-    """What the edit would make of the file."""
+    """What the edit would change, without changing it."""
     before = _read(path)
     after: str | None
     try:
@@ -59,12 +59,12 @@ def plan(path: Path, edit: Edit) -> FileChange:
 
 
 def apply(path: Path, edit: Edit) -> FileChange:
-    """Carry the edit out; a client that writes at the same moment is not overwritten."""
+    """Apply the edit, without overwriting what a client writes at the same moment."""
     for _ in range(_TRIES):
         change = plan(path, edit)
         if change.before == change.after or _replace(change):
             return change
-    raise Conflict(f"{path} keeps changing", recovery="close the client, then repeat")
+    raise Conflict(f"{path} keeps changing", recovery="close the client, then try again")
 
 
 def _read(path: Path) -> str | None:
@@ -73,15 +73,16 @@ def _read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise CannotEdit(f"{path}: not UTF-8", recovery="mend it, then repeat") from None
+        raise CannotEdit(f"{path}: not UTF-8", recovery="fix the file, then try again") from None
     except OSError as error:
         raise CannotEdit(
-            f"{path} cannot be read: {error.strerror}", recovery="mend it, then repeat"
+            f"{path} cannot be read: {error.strerror}",
+            recovery="make it readable, then try again",
         ) from None
 
 
 def _replace(change: FileChange) -> bool:
-    """One step, through links to the file that they mean; False when it changed meanwhile."""
+    """Replace the file atomically, following links; False if it changed in the meantime."""
     path = Path(os.path.realpath(change.path))
     fresh = path.with_name(f".{path.name}.longhouse-{os.getpid()}")
     try:
@@ -100,7 +101,7 @@ def _replace(change: FileChange) -> bool:
     except OSError as error:
         raise CannotEdit(
             f"{change.path} cannot be written: {error.strerror}",
-            recovery="see who may write there, or use the other --scope",
+            recovery="check its permissions, or use the other --scope",
         ) from None
     finally:
         fresh.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Edits of JSON files: values change, the order of keys and the indentation stay."""
+"""Edits JSON files: values change, while key order and indentation stay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BOM = "\ufeff"
 
 
 def json_edit(change: Callable[[dict[str, Any]], None]) -> Edit:
-    """An edit that changes the object in the file; an object that it empties ends the file."""
+    """An edit that changes the file's object; if that leaves it empty, the file is removed."""
 
     def edit(text: str) -> str:
         bom = _BOM if text.startswith(_BOM) else ""
@@ -26,8 +26,8 @@ def json_edit(change: Callable[[dict[str, Any]], None]) -> Edit:
             change(value)
         except (AttributeError, TypeError, KeyError):
             raise CannotEdit(
-                "an entry that we would change is not of the expected kind",
-                recovery="mend the file, then repeat",
+                "the entry to change does not have the expected form",
+                recovery="fix the file, then try again",
             ) from None
         if json.dumps(value) == before:
             return text
@@ -44,20 +44,20 @@ def _parse(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CannotEdit(
             f"not valid JSON: {error}",
-            recovery="mend it, or add the entry by hand: longhouse init --client other prints it",
+            recovery="fix it, or add the entry by hand: longhouse init --client other prints it",
         ) from None
     if not isinstance(value, dict):
-        raise CannotEdit("holds no JSON object", recovery="mend it, then repeat")
+        raise CannotEdit("not a JSON object", recovery="fix the file, then try again")
     return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that stands there twice would lose one of its values."""
+    """The pairs as a dict; a repeated key is an error, because one value would be lost."""
     value = dict(pairs)
     if len(value) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise ValueError(f"the key {twice!r} is repeated")
     return value
 
 

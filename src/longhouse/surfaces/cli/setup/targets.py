@@ -1,8 +1,8 @@
-"""Which files of which client say what about us, by scope.
+"""Which settings files of which client get which entries, by scope.
 
-Project scope is for whoever opens this repository: the entry names no path of this machine when the
-shell finds us by name. User scope is for every repository of one person, each with its own store.
-Approval of our tools is one person's decision, and goes into that person's files alone.
+Project scope is for everyone who opens this repository: if the shell finds us by name, the entry
+contains no path of this machine. User scope is for all of one person's repositories, each with its
+own store. Approving our tools is a personal decision, and goes only into that person's own files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ALLOW = f"mcp__{NAME}"
 
 
 class ClientFile(NamedTuple):
-    """One file of one client, and the edit that is made to it."""
+    """One settings file of a client, and the edit to make."""
 
     client: str
     path: Path
@@ -35,9 +35,9 @@ class ClientFile(NamedTuple):
 
 
 def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
-    """How a client starts us; what was said on this command line is said there, too.
+    """How a client starts us, with the relevant flags of this command line.
 
-    What it may do is not: its token says that, which no repository can change.
+    The role is not one of them: the client's token decides that, and no repository can change it.
     """
     words = program()
     found = shutil.which(NAME) if scope == "project" and len(words) == 1 else None
@@ -45,9 +45,9 @@ def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
         words = [NAME]
     if flags.get("db"):
         raise InvalidInput(
-            "--db: an entry for clients is no place for the address of a database",
+            "--db: a client's entry must not contain a database address",
             recovery=f'put db = "…" under [stores."{settings.dir}"] in '
-            f"{user_file()}, then repeat without --db",
+            f"{user_file()}, then try again without --db",
         )
     usual = settings.project_root / DIR_NAME
     given = {"dir": str(settings.dir)} if flags.get("dir") or settings.dir != usual else {}
@@ -57,7 +57,7 @@ def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
 
 
 def for_client(words: list[str], client: str) -> list[str]:
-    """The entry of one client: it works under a token of its own."""
+    """The arguments for one client, which has its own token."""
     return [*words, "--client", client]
 
 
@@ -80,15 +80,15 @@ def targets(
 
 
 def _refuse_ways_out(path: Path) -> None:
-    """Refuse a file of the project behind a link that came with it and leads somewhere else."""
+    """Refuse a project file if a symbolic link takes it outside the project."""
     root = worktree_root(Path.cwd()).resolve()
     place = path.resolve()
     within = place.relative_to(root).parts if place.is_relative_to(root) else (".git",)
     if within[0] in (".git", DIR_NAME):
         raise InvalidInput(
-            f"{path}: a link leads to {place}, which is not a file of this project",
-            recovery="remove the link, then repeat; `longhouse init --scope user` writes your own "
-            "files instead",
+            f"{path}: a link points to {place}, which is not a file of this project",
+            recovery="remove the link, then try again; `longhouse init --scope user` writes your "
+            "own files instead",
         )
 
 
@@ -128,7 +128,7 @@ def _codex(scope: str, words: list[str], *, approve: bool, remove: bool) -> Clie
         path = worktree_root(Path.cwd()) / ".codex" / "config.toml"
     else:
         path = client_homes().codex / "config.toml"
-    # Without `required` codex begins its first turn before our tools are there.
+    # Without `required`, Codex starts its first turn before our tools are available.
     keys = {"command": words[0], "args": words[1:], "required": True}
     if approve:
         keys["default_tools_approval_mode"] = "approve"
@@ -136,7 +136,7 @@ def _codex(scope: str, words: list[str], *, approve: bool, remove: bool) -> Clie
 
 
 def _member(holder: dict[str, Any], key: str, item: str, *, wanted: bool) -> None:
-    """Have an item in a list, or not have it."""
+    """Add an item to a list, or remove it."""
     members = [one for one in holder.get(key, []) if one != item or wanted]
     if wanted and item not in members:
         members.append(item)

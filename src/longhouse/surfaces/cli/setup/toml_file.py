@@ -1,8 +1,8 @@
-"""Edits of one table in a TOML file, as text: comments, order and every other byte stay.
+"""Edits one table in a TOML file as text: comments, order and every other byte stay.
 
-There is no writer of TOML that keeps comments in the standard library, and none is needed to change
-a few keys of one table. The result is parsed again, and an edit that would mean anything but the
-wanted change is refused.
+The standard library has no TOML writer that keeps comments, and changing a few keys of one table
+does not need one. The result is parsed again, and an edit that would change anything else is
+refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ _HEADER = re.compile(r"^\s*\[\[?(.+?)\]\]?\s*(#.*)?$")
 
 
 def toml_edit(table: tuple[str, str], keys: Mapping[str, Any] | None) -> Edit:
-    """An edit that sets these keys of the table `[a.b]`, or takes the table out for None."""
+    """An edit that sets these keys of the table `[a.b]`, or removes the table for None."""
 
     def edit(text: str) -> str:
         before = _parse(text)
         outer = before.get(table[0], {})
         inner = outer.get(table[1], {}) if isinstance(outer, dict) else None
         if not isinstance(inner, dict):
-            raise CannotEdit(f"{table[0]} is no table of tables", recovery="mend it, then repeat")
+            raise CannotEdit(
+                f"{table[0]} is not a table of tables", recovery="fix the file, then try again"
+            )
         if (keys is None and not inner) or (keys is not None and inner == {**inner, **keys}):
             return text
         newline = "\r\n" if "\r\n" in text else "\n"
@@ -45,7 +47,7 @@ def toml_edit(table: tuple[str, str], keys: Mapping[str, Any] | None) -> Edit:
 
 
 def toml_value(value: Any) -> str:
-    """Text, a truth, or a list of texts; TOML's basic strings are JSON's, but for one character."""
+    """A string, a boolean or a list of strings; TOML and JSON strings differ only in DEL."""
     import json
 
     if isinstance(value, list):
@@ -57,7 +59,9 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CannotEdit(f"not valid TOML: {error}", recovery="mend it, then repeat") from None
+        raise CannotEdit(
+            f"not valid TOML: {error}", recovery="fix the file, then try again"
+        ) from None
 
 
 def _parse_or_none(text: str) -> dict[str, Any] | None:
@@ -146,8 +150,8 @@ def _key(line: str) -> str | None:
 
 
 def _extent(body: list[str], at: int) -> int:
-    """How many lines a value takes: as many as make it parse."""
+    """How many lines a value spans: the fewest that parse."""
     for length in range(1, len(body) - at + 1):
         if _parse_or_none("\n".join(body[at : at + length])) is not None:
             return length
-    raise CannotEdit("a value without an end", recovery="mend the file, then repeat")
+    raise CannotEdit("a value is not terminated", recovery="fix the file, then try again")
