@@ -42,7 +42,7 @@ ADVICE = {
     "UNKNOWN_ID": "copy an id from `status`, or list the existing ones with the offered action",
     "UNKNOWN_OP": "use an op that the recovery lists, or `op=call` with a command",
     "UNKNOWN_TASK_TOOL": "run `bash`, `exec`, or a command that `system.cmd.list` lists",
-    "UNKNOWN_TOOL": "look the name up with `system.migration.lookup`",
+    "UNKNOWN_TOOL": "look up the name with `system.migration.lookup`",
     "WORKSPACE_LOCKED": "leave `workspace` out, or pass the one that the message names",
     "WORKSPACE_NOT_ALLOWED": "pass a workspace that the recovery lists",
 }

@@ -4,7 +4,7 @@ from longhouse.__about__ import __version__
 
 __all__ = ["__version__", "connect", "connect_async"]
 
-TYPE_CHECKING = False  # as type checkers understand it, without the cost of importing typing
+TYPE_CHECKING = False  # type checkers treat this name as true; importing typing is slow
 if TYPE_CHECKING:
     from longhouse.client.connecting import connect, connect_async
 

@@ -1,6 +1,8 @@
-"""The public path of every request, result, value and error: `from longhouse.api import CreateJob`.
+"""Public import path of every request, result, value and error.
 
-Light to import: a name is looked up in the manifest and its module imported when it is first used.
+    from longhouse.api import CreateJob
+
+Cheap to import: the manifest maps each name to its module, which is imported on first use.
 """
 
 from __future__ import annotations

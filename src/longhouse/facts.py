@@ -1,8 +1,8 @@
-"""What handlers may know about the house they run in.
+"""Read-only facts about the house, available to every handler as `tx.facts`.
 
-The attributes describe the house itself. What a room needs beyond them it declares as a class with
-`from_house`, and its handlers ask for it: `tx.facts.of(JobFacts).max_running`. So a new room needs
-no line here.
+The attributes describe the house itself. A room that needs more declares a class with `from_house`,
+and its handlers ask for that: `tx.facts.of(JobFacts).max_running`. Adding a room does not change
+this file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["FromHouse", "HouseFacts"]
 
 
 class FromHouse(Protocol):
-    """What a room declares: built once for each house, when a handler first asks for it."""
+    """Facts that a room declares; built once per house, when a handler first asks for them."""
 
     @classmethod
     def from_house(cls, house: HouseFacts, /) -> Self: ...
@@ -30,10 +30,10 @@ FactsT = TypeVar("FactsT", bound=FromHouse)
 
 
 class HouseFacts:
-    """One house: its settings, its registry, its store, and what its rooms made of them.
+    """The settings, registry and store of one house, and the facts its rooms derive from them.
 
-    `services` are abilities that only some processes have, by name: a server can start runners, a
-    command line cannot.
+    `services` maps names to capabilities that only some processes have: a server can start runners,
+    the command line cannot.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class HouseFacts:
         self._made: dict[type, Any] = {}
 
     def of(self, kind: type[FactsT]) -> FactsT:
-        """What a room declared that its handlers need."""
+        """Return the room's facts of this type, building them on first use."""
         made: FactsT | None = self._made.get(kind)
         if made is None:
             made = self._made.setdefault(kind, kind.from_house(self))
         return made
 
     def put(self, made: FromHouse) -> None:
-        """Use this instead of what `from_house` would make."""
+        """Use this instance instead of calling `from_house`."""
         self._made[type(made)] = made

@@ -1,6 +1,6 @@
-"""The composition root: opens the store, joins the rooms, and hands out the one way in.
+"""The composition root: opens the store, joins the rooms, and provides the single entry point.
 
-Everything that a house needs is made here and nowhere else, from resolved settings.
+Everything a house needs is built here, and only here, from resolved settings.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ ROOMS = (
 
 
 def registry() -> Registry:
-    """The rooms of a house, the desk that stands on them last. A new room is a line here."""
+    """A registry of every room in `ROOMS`; the desk comes last because it uses the others."""
     return Registry(import_module(f"longhouse.{name}.room").room for name in ROOMS)
 
 
 class House:
     """One open store with its rooms.
 
-    `services` are abilities that only a server has, by the names that rooms ask for; with them the
-    house also reacts to what was committed.
+    `services` maps names to capabilities that only a server has. A house that has them also runs
+    the rooms' reactions to committed writes.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class House:
     def call(
         self, cmd: str, args: dict[str, Any] | None = None, caller: Caller | None = None
     ) -> Answer:
-        """Carry out one command as the owner of the store, or as `caller`."""
+        """Run one command as the owner of the store, or as `caller`."""
         return self.dispatcher.call(cmd, args, caller or Caller(Role.OPERATOR))
 
     def maintenance(self, trouble: Trouble) -> Maintenance:
-        """The upkeep of store and rooms, for a server to run while it serves."""
+        """The maintenance loops of the store and the rooms, which a server runs while it serves."""
         from longhouse.store.maintenance import Maintenance
 
         return Maintenance(self.db, self.registry.loops, self._call, trouble, self.registry.tidiers)
 
     def settle(self, timeout_s: float | None = None) -> bool:
-        """Wait until observers and reactions have caught up with the calls answered so far."""
+        """Wait until observers and reactions have processed every call answered so far."""
         return self.dispatcher.aftermath.settle(timeout_s)
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class House:
 
 
 def open_engine(settings: Settings) -> StoreEngine:
-    """The engine that the settings name, with its folder made and hidden from git."""
+    """The engine that the settings select; creates the store's folder and hides it from git."""
     settings.make_dir()
     try:
         ignore = settings.dir / ".gitignore"

@@ -1,7 +1,7 @@
-"""The registry of a process that makes one call: it imports the modules of that call alone.
+"""A registry for processes that make a single call: it imports only the modules that call needs.
 
-`manifest.json` tells which module declares what. It is written by `python -m tools.commands`, and a
-test holds it to the registry. A command that it does not know is looked up in the whole registry.
+`manifest.json` says which module declares what. `python -m tools.commands` writes it, and a test
+compares it with the full registry. A command missing from it is looked up in the full registry.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]
 
 MANIFEST = Path(__file__).with_name("manifest.json")
 _FUNCTIONS = ("advisers", "recoverers", "targets", "vouchers")
-"""What rooms declare as functions and one call may need; the rest is for servers."""
+"""Declared functions that a single call may need; only servers need the other declarations."""
 
 
 class SparseRegistry(Registry):
-    """Answers from the manifest; anything else turns it into the whole registry."""
+    """Answers from the manifest; for anything else it loads the full registry."""
 
     def __init__(self, whole: Callable[[], Registry], manifest: Path = MANIFEST) -> None:
-        # Not super().__init__(): what it sets is made by __getattr__ when someone asks for it.
+        # No super().__init__(): __getattr__ creates the attributes it would set, on demand.
         self._whole = whole
         self._found: dict[str, Command] = {}
         try:
@@ -98,7 +98,7 @@ class SparseRegistry(Registry):
         return super().find(request) if cmd is None else self.get(cmd)
 
     def _declared(self, cmd: str) -> Command | None:
-        """The command as its module declares it, or None when the manifest is out of date."""
+        """The command as its module declares it; None if the manifest is out of date."""
         module = self._manifest["commands"].get(cmd)
         if module is None:
             return None
@@ -111,7 +111,7 @@ class SparseRegistry(Registry):
 
 
 def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
-    """The manifest of a whole registry, as it is stored."""
+    """The contents of `manifest.json` for a full registry."""
     made = {
         "commands": {c.cmd: c.handler.__module__ for c in registry},
         "requests": {_path(c.request): c.cmd for c in registry},
@@ -146,7 +146,7 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
 
 
 def _block(part: Any) -> str:
-    """One entry a line: short to read, and two changes seldom meet."""
+    """One entry per line, so that diffs are short and merges rarely conflict."""
     if isinstance(part, dict):
         rows = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in part.items()]
         return "{\n" + ",\n".join(rows) + "\n }"

@@ -1,4 +1,4 @@
-"""What a room tells the desk about its state: see `Room.advises`."""
+"""What a room contributes to `status` and to suggested actions: see `Room.advises`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ __all__ = ["Advice"]
 
 
 class Advice(NamedTuple):
-    """`fingerprint` like `jobs(q=2,r=1)`; `shown` joins the fields of `status`; suggestions are
-    offered as actions, so each must run as given."""
+    """One room's part of `status`.
+
+    `fingerprint` is short, like `jobs(q=2,r=1)`. `shown` is merged into the fields of `status`.
+    Suggestions become actions, so each must run as given.
+    """
 
     fingerprint: str = ""
     shown: Mapping[str, Any] = {}

@@ -1,8 +1,8 @@
-"""Answers that fit: profiles bound a call, declared trims cut a result, exactly measured.
+"""Keeps answers within a size: profiles cap what a call may ask for, declared trims cut the result.
 
 A profile is a ceiling and never supplies a default. A result is cut in the order its command
-declares; what a reader needs to go on (id, ref, cursor) is never cut. `used_chars` is the length
-of the serialised result without its `budget` field. A credential that is shown once is not cut.
+declares; what a reader needs to continue (id, ref, cursor) is never cut. `used_chars` is the exact
+length of the serialized result without its `budget` field. A credential shown only once is not cut.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["PROFILES", "Budget", "Clip", "Drop", "Fitted", "Keep", "Pop", "Profi
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """The most that a call may ask for."""
+    """The maximum that a call may ask for."""
 
     max_chars: int
     limit: int
 
     def cap(self, knob: str) -> int:
-        """A character has at most four bytes in UTF-8."""
+        """The maximum for one argument; a character takes at most four bytes in UTF-8."""
         return {"limit": self.limit, "max_bytes": self.max_chars * 4}.get(knob, self.max_chars)
 
 
@@ -37,7 +37,7 @@ PROFILES = {
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """What one call may answer."""
+    """The size limits of one answer."""
 
     max_chars: int
     max_bytes: int | None = None
@@ -55,7 +55,7 @@ class Budget(msgspec.Struct, frozen=True):
         limit: int | None = None,
         context_budget: int | None = None,
     ) -> Budget:
-        """The budget that was asked for, or BudgetExceeded where it is over the profile's cap."""
+        """The requested budget; raises BudgetExceeded if it is over the profile's cap."""
         if max_chars is max_bytes is max_lines is limit is context_budget is None:
             return _UNASKED[profile]
         knobs = {"max_chars": max_chars, "context_budget": context_budget, "max_bytes": max_bytes}
@@ -88,7 +88,7 @@ def _exceeded(knob: str, asked: int, profile: str) -> BudgetExceeded:
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """A result that fits, and the budget warnings it earned."""
+    """A result that fits, and the budget warning codes that apply to it."""
 
     result: Doc
     codes: tuple[str, ...]
@@ -105,13 +105,15 @@ def fit(
     size: int | None = None,
     keeps: Collection[str] = (),
 ) -> Fitted:
-    """Cut `result` (built-in values, changed in place) until it fits, and say what was done.
+    """Cut `result` (built-in values, changed in place) until it fits, and report what was done.
 
-    First the declared trims (BUDGET_TRUNCATED); then what the command declared to `Keep`, or else
-    texts, lists and inner objects reduced to what identifies them (BUDGET_MINIMAL); if even that
-    is too large it is the answer all the same, and the budget is raised to it (BUDGET_MIN_CLAMPED).
-    An answer is never empty. Whoever knows how many bytes of JSON the result has may spare it being
-    serialised again. The fields that it `keeps` at its top are never touched.
+    The declared trims come first (BUDGET_TRUNCATED). If they do not suffice, only what the command
+    declares with `Keep` remains, or else texts, lists and inner objects are reduced to what
+    identifies them (BUDGET_MINIMAL). If even that is too large, it is the answer anyway and the
+    budget is raised to its size (BUDGET_MIN_CLAMPED). An answer is never empty.
+
+    `size` is the result's length in bytes of JSON, where the caller knows it; it saves serializing
+    a small result again. The top-level fields named in `keeps` are never cut.
     """
     codes: list[str] = []
     result.pop("budget", None)
@@ -147,14 +149,14 @@ def fit(
 
 
 def _sizes(result: Doc) -> dict[str, int]:
-    """How large each field is; room is kept for the names of all that may be cut."""
+    """The size of each field. Also reserves room to name, later, every field that may be cut."""
     sizes = {name: len(msgspec.json.encode(item)) for name, item in result.items()}
     result["degradation"]["truncated_fields"] += list(sizes)
     return sizes
 
 
 def _tell(result: Doc, whole: dict[str, int], *, minimal: bool) -> None:
-    """Say in `degradation` which fields lost something to the budget."""
+    """List in `degradation` the fields that the budget cut."""
     now = {name: len(msgspec.json.encode(item)) for name, item in result.items()}
     cut = [name for name, size in whole.items() if name not in _TOLD and now.get(name, 0) < size]
     before = [
@@ -176,7 +178,7 @@ def _fits(result: Doc, budget: Budget) -> bool:
 
 
 def _rows(value: Any) -> int:
-    """In JSON a line is a row: an object in a list, at any depth."""
+    """The number of lines in a JSON answer: each object in a list, at any depth, counts as one."""
     if isinstance(value, dict):
         return sum(_rows(inner) for inner in value.values())
     if isinstance(value, list):
@@ -185,7 +187,7 @@ def _rows(value: Any) -> int:
 
 
 def _split(trims: Sequence[Trim]) -> tuple[Sequence[Trim], Sequence[Trim]]:
-    """The usual trims, and those from `Keep` on, which make the smallest answer."""
+    """The ordinary trims, and those from `Keep` on, which produce the smallest answer."""
     for at, trim in enumerate(trims):
         if isinstance(trim, Keep):
             return trims[:at], trims[at:]
@@ -204,7 +206,7 @@ _SHOWN = ("kind", "status", "revision", "count", "next", "cmd", "workspace")
 
 
 def _identifies(key: str) -> bool:
-    """Whether a reader needs this field to find the record again or to go on."""
+    """Whether a reader needs this field to find the record again or to continue."""
     return key.endswith(("ref", "id", "cursor", "seq", "offset")) or key.startswith("has_more")
 
 
@@ -234,7 +236,7 @@ def _minimised(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:
 
 
 def _signal(result: Doc) -> Doc:
-    """The first thing that the answer says: what is left where nothing identifies it."""
+    """The first scalar of the answer: what remains when no field identifies it."""
     for key, value in result.items():
         if isinstance(value, dict):
             if inner := _signal(value):
@@ -245,7 +247,7 @@ def _signal(result: Doc) -> Doc:
 
 
 def _clip_all(value: Any, chars: int) -> Any:
-    """Clip every free text; what identifies a record is short and survives."""
+    """Clip every text except those that identify a record, which are short."""
     if isinstance(value, str):
         return clip_text(value, chars)
     if isinstance(value, dict):
@@ -258,7 +260,7 @@ def _clip_all(value: Any, chars: int) -> Any:
 
 
 def _lists(value: Any) -> Iterator[tuple[Doc, str, list[Any]]]:
-    """Every list of an object that holds something, with its place, outermost first."""
+    """Every non-empty list in the value, with the object and key that hold it, outermost first."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if isinstance(inner, list) and inner:
@@ -270,7 +272,7 @@ def _lists(value: Any) -> Iterator[tuple[Doc, str, list[Any]]]:
 
 
 def _reduce(value: Doc, kept: Sequence[str]) -> None:
-    """Leave only the fields that tell which record this is and how to go on."""
+    """Keep only the fields that identify the record or say how to continue."""
     for key, inner in list(value.items()):
         if isinstance(inner, dict):
             _reduce(inner, kept)

@@ -1,4 +1,4 @@
-"""Time and randomness, injected: nothing below a surface reads the system clock by itself."""
+"""Injected time and randomness: nothing below a surface reads the system clock directly."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Ids(Protocol):
 
 
 class SystemClock:
-    """Wall-clock milliseconds that never run backwards or stand still within one process.
+    """Wall-clock milliseconds that never go backwards or stand still within one process.
 
-    Leases compare times that this process wrote with times it reads later: a clock stepped back
-    would make an expired lease live again, a frozen one would keep it alive for ever.
+    Leases compare times this process wrote with times it reads later: if the clock were set back,
+    an expired lease would become valid again; if it froze, a lease would never expire.
     """
 
     def __init__(self) -> None:
@@ -51,5 +51,5 @@ def rfc3339(ts_ms: int) -> str:
 
 @lru_cache(maxsize=64)
 def _to_the_second(seconds: int) -> str:
-    """Every answer says when it was made, and many are made in one second."""
+    """The timestamp without milliseconds; cached because many answers share a second."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

@@ -1,6 +1,6 @@
-"""What a room can contribute beside commands, and what its functions are given.
+"""What a room can declare besides commands, and what those functions receive.
 
-`Room` in `registry.py` has one declaration for each of these.
+`Room` in `rooms.py` has one method for each of these.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Opener(msgspec.Struct, frozen=True):
-    """Resolves the ids of one shape for `open`."""
+    """Resolves ids of one shape for `open`."""
 
     pattern: re.Pattern[str]
     resolve: Callable[[Any, Any, re.Match[str]], Result]
@@ -48,15 +48,15 @@ def always(_facts: Any) -> bool:
 
 
 def asks_to_write(args: Mapping[str, Any], names: Iterable[str]) -> bool:
-    """Whether one of these arguments makes a read write; `read_only` keeps it from that."""
+    """Whether one of these arguments turns a read into a write; `read_only` prevents it."""
     asked = any(args.get(name) not in (None, False) for name in names)
     return asked and args.get("read_only") is not True
 
 
 class Loop(NamedTuple):
-    """Upkeep of a room: `run(tx)` in every workspace, about every so many seconds.
+    """Periodic maintenance of a room: `run(tx)` in every workspace, about every `every_s` seconds.
 
-    `when(facts)` may tell without a transaction that there is nothing to do.
+    When `when(facts)` is false there is nothing to do, and no transaction is opened.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Loop(NamedTuple):
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One invariant of a room: yields a sentence for each place where it does not hold."""
+    """One invariant of a room: `complaints(tx)` yields a sentence for each violation."""
 
     room: str
     what: str
@@ -74,9 +74,9 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class CommittedWrite(NamedTuple):
-    """A committed write, as a room's reaction sees it.
+    """A committed write, as passed to a room's reaction.
 
-    `read` and `write` run a function on the store; what is written is the house's own doing.
+    `read` and `write` run a function in a transaction; writes are made in the house's own name.
     """
 
     cmd: str
@@ -88,14 +88,14 @@ class CommittedWrite(NamedTuple):
 
 
 class Reaction(NamedTuple):
-    """What a room does after one of these commands has committed: `run(commit)`, off the loop."""
+    """Runs `run(commit)` after one of these commands commits, off the event loop."""
 
     cmds: frozenset[str]
     run: Callable[[Any], object]
 
 
 class Refusal(NamedTuple):
-    """A call that failed, for the rooms that can offer a way on."""
+    """A failed call, passed to the rooms that can suggest what to do next."""
 
     registry: Registry
     error: LonghouseError
@@ -110,7 +110,7 @@ Tidier = Callable[[Any, Any], object]
 Voucher = Callable[[Any, str], bool]
 
 Holder = Callable[[Any], Iterable[str]]
-"""Yields the digests and ids of the artifacts that a room's records of one workspace name."""
+"""Yields the digests and ids of all artifacts that a room's records in one workspace refer to."""
 
 
 Rebuilder = Callable[[Any], None]

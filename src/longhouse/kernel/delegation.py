@@ -1,8 +1,8 @@
-"""What the control plane and a runner must both know of the job protocol, said once.
+"""The parts of the job protocol shared by the server and the runner.
 
-Limits and patterns of what a runner sends, the kinds of events that only the server writes, and the
-pure rule by which an executor is chosen. Constants and pure functions only: every process that
-touches jobs imports this.
+Limits and patterns for what a runner sends, the event kinds that only the server writes, and the
+rule that chooses an executor. Constants and pure functions only, because every process that touches
+jobs imports this.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ PROFILES: Final[tuple[Profile, ...]] = ("fast", "deep", "audit")
 """From the least to the most thorough."""
 ARTIFACTS: Final[tuple[Artifact, ...]] = ("report", "diff", "patch", "bench", "docs_update")
 EXECUTORS: Final = ("codex", "claude_code")
-"""Those that come with a runner; the name of a plug-in has a dot."""
+"""The built-in executors; the name of a plug-in contains a dot."""
 SKILL_PROFILES: Final[tuple[SkillProfile, ...]] = ("daily", "strict", "research", "teamlead")
 
 JOB_ID: Final = r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z"
 RUNNER_ID: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}\Z"
 MODEL_NAME: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,127}\Z"
-"""It ends on a command line: it cannot be a flag, nor hold blanks."""
+"""The name is passed on a command line, so it cannot look like a flag or contain spaces."""
 REPORT_KIND: Final = r"\A[a-z][a-z0-9_]{0,31}\Z"
 
 MAX_CHANGED: Final = 200
-"""How many of the files that a slice changed are named."""
+"""The maximum number of changed files that a slice's report names."""
 MAX_PATH: Final = 1024
 MAX_REFS: Final = 32
 MAX_REF: Final = 256
@@ -84,7 +84,7 @@ RESERVED_KINDS: Final = frozenset(
         "woken",
     }
 )
-"""Kinds that only the server writes: a report must not pass for a decision or a transition."""
+"""Kinds that only the server writes, so that no report can pose as a decision or a transition."""
 
 _DEFAULT = {"fast": "codex", "deep": "claude_code", "audit": "claude_code"}
 
@@ -97,9 +97,9 @@ def ways_to_run(
     least: str | None = None,
     forbid: Collection[str] = (),
 ) -> list[tuple[str, str]]:
-    """The executors on offer (each with its profiles) that may run the job, and in which profile.
+    """The offered executors that may run the job, each with the profile it would use.
 
-    The profile is the one asked for or, where that is below `least`, the lowest offered one that
+    The profile is the requested one or, if that is below `least`, the lowest offered profile that
     is not.
     """
     names = (name for name in offered if executor in ("auto", name) and name not in forbid)
@@ -107,10 +107,10 @@ def ways_to_run(
 
 
 def executor_rank(executor: str, profile: str) -> tuple[bool, bool, str]:
-    """Which executor a job takes among those it does not choose between; the least is first.
+    """The sort key that decides between executors a job has no preference among; lowest wins.
 
-    Codex for `fast`, Claude Code for what needs more thought. A plug-in may take a prompt for
-    anything, even a script, so it comes last.
+    Codex for `fast`, Claude Code for work that needs more thought. Plug-ins come last: one may
+    treat the prompt as anything, even a script.
     """
     return executor != _DEFAULT.get(profile), executor not in EXECUTORS, executor
 
@@ -118,7 +118,7 @@ def executor_rank(executor: str, profile: str) -> tuple[bool, bool, str]:
 def best_way(
     ways: Iterable[tuple[str, str]], *, profile: str = "fast", prefer: Iterable[str] = ()
 ) -> tuple[str, str] | None:
-    """The executor and profile that one runner uses: as the job prefers, then by rank."""
+    """The executor and profile that a runner uses: the job's preference first, then by rank."""
     places = {name: place for place, name in reversed(list(enumerate(prefer)))}
     return min(
         ways,

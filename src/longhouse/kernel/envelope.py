@@ -3,7 +3,7 @@
     {success, intent, result, refs, actions[], warnings[], suggestions[], context, error, timestamp}
 
 `actions` are complete portal calls that run as given, most urgent first. `suggestions` is always
-empty: it is kept for clients that read it.
+empty; it exists only for clients that expect the field.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Action(Value, frozen=True, kw_only=True):
 
 
 class Warned(Value, frozen=True, kw_only=True):
-    """Something the caller should know although the call succeeded."""
+    """Something the caller should know even though the call succeeded."""
 
     code: str
     message: str
@@ -53,7 +53,7 @@ class Warned(Value, frozen=True, kw_only=True):
 
 
 class Answer:
-    """A finished answer: the envelope, or the lines that stand for it."""
+    """A finished answer: the envelope and, for `fmt=lines`, the text sent in its place."""
 
     __slots__ = ("code", "envelope", "exit_code", "status", "success", "text")
 
@@ -72,20 +72,20 @@ class Answer:
         self.exit_code = error.exit_code if error else 0
 
     def body(self) -> bytes:
-        """What is sent: the lines alone when lines were asked for, else the JSON envelope."""
+        """The bytes to send: the lines if lines were requested, otherwise the JSON envelope."""
         if self.text is not None:
             return self.text.encode()
         return msgspec.json.encode(self.envelope)
 
     def lean(self) -> str:
-        """The same for a model: what an answer does not have is left out."""
+        """The same as text for a model, with empty fields left out."""
         if self.text is not None:
             return self.text
         return msgspec.json.encode(without_nothing(self.envelope)).decode()
 
 
 def without_nothing(whole: dict[str, Any]) -> dict[str, Any]:
-    """The same answer without the keys that hold nothing, for readers who pay by the word."""
+    """The answer without its empty fields, for readers who pay per token."""
     kept = ("success", "intent", "result") if whole["success"] else ("success", "intent")
     return {name: item for name, item in whole.items() if name in kept or item not in _NOTHING}
 
@@ -96,7 +96,7 @@ _NOTHING: tuple[Any, ...] = (None, [], {})
 def portal_call(
     registry: Registry, request: Request, common: Mapping[str, Any]
 ) -> tuple[Command | Outline, dict[str, Any]]:
-    """The command of a request, and the arguments of the tool call that carries it out."""
+    """The command of a request, and the arguments of the tool call that runs it."""
     command = registry.outline(request) or registry.of(request)
     args = msgspec.to_builtins(request)
     extra = {k: v for k, v in common.items() if k != "workspace" or command.needs_workspace}
@@ -111,7 +111,7 @@ def portal_call(
 
 
 def action_for(registry: Registry, workspace: str | None, suggestion: Suggestion) -> Action:
-    """The portal call that carries out a suggested request."""
+    """The portal call that runs a suggested request."""
     common = {**({"workspace": workspace} if workspace else {}), **suggestion.common}
     command, call = portal_call(registry, suggestion.request, common)
     return Action(
@@ -127,7 +127,7 @@ def action_for(registry: Registry, workspace: str | None, suggestion: Suggestion
 def actions_for(
     registry: Registry, workspace: str | None, suggestions: Iterable[Suggestion]
 ) -> list[dict[str, Any]]:
-    """All of them as built-in values, most urgent first; the same call is offered once."""
+    """All suggestions as actions in built-in values, most urgent first, without duplicate calls."""
     actions: dict[str, dict[str, Any]] = {}
     for suggestion in suggestions:
         action = msgspec.to_builtins(action_for(registry, workspace, suggestion))
@@ -169,7 +169,7 @@ def envelope(
     warnings: list[dict[str, Any]] | None = None,
     context: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The whole answer, every field always present."""
+    """The whole answer, with every field present."""
     return {
         "success": error is None,
         "intent": intent,

@@ -5,21 +5,21 @@
     │   ├── UnknownTool, UnknownOp, UnknownCmd
     │   ├── InvalidName
     │   └── BudgetExceeded
-    ├── UnknownId               the call names something that is not there
+    ├── UnknownId               the call names something that does not exist
     │   └── UnknownWorkspace
-    ├── Conflict                the state does not allow it (now)
+    ├── Conflict                the current state does not allow it
     │   └── RevisionMismatch, MergeNotSupported
     ├── WorkspaceLocked, WorkspaceNotAllowed, ProjectGuardMismatch
     ├── Unauthenticated, Forbidden
     ├── Unreachable             the server cannot be reached
-    ├── OutcomeUnknown          the answer was lost: it may have been done, or not
-    ├── TooManyRequests         this token has as much in flight as one may have
+    ├── OutcomeUnknown          the answer was lost: the call may or may not have run
+    ├── TooManyRequests         this token has too many calls in flight
     └── StoreError              the store cannot do it
-        ├── StoreBusy           … just now: the same call may succeed later
-        ├── StoreUnusable       … with this file: says the way out
-        └── InternalError       … because of a defect of ours
+        ├── StoreBusy           … right now; the same call may succeed later
+        ├── StoreUnusable       … with this file; the message says how to fix it
+        └── InternalError       … because of a bug in Longhouse
 
-Rooms add their own classes below these; the code decides exit code, HTTP status and retryability.
+Rooms add subclasses of these. The class fixes the exit code, HTTP status and retryability.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ __all__ = [
 
 
 class Suggestion:
-    """A next call worth making: a request value, why, and how urgent it is.
+    """A suggested next call: the request, the reason for it, and how urgent it is.
 
     `common` holds arguments that every command takes, such as `workspace` or `max_chars`. A
-    `fallback` is offered only where nothing better is.
+    `fallback` is offered only if there is no other suggestion.
     """
 
     __slots__ = ("action_id", "common", "fallback", "priority", "request", "why")
@@ -107,7 +107,7 @@ class LonghouseError(Exception):
         self.recovery = recovery or self.fix
         self.suggest = tuple(suggest)
         self.actions: Sequence[dict[str, Any]] = ()
-        """What a client was advised to call next: complete portal calls."""
+        """The answer's suggested next calls, as complete portal calls; filled in by clients."""
         self.hints = tuple(hints)
         super().__init__(self.message)
 
@@ -121,7 +121,7 @@ class InvalidInput(LonghouseError):
 
 
 class UnknownTool(InvalidInput):
-    """There is no tool of that name."""
+    """There is no tool with that name."""
 
     code = "UNKNOWN_TOOL"
     status = 404
@@ -208,7 +208,7 @@ class RevisionMismatch(Conflict):
 
 
 class MergeNotSupported(Conflict):
-    """A branch merges back into its own base only."""
+    """A branch can only be merged into its own base."""
 
     code = "MERGE_NOT_SUPPORTED"
 
@@ -238,7 +238,7 @@ class ProjectGuardMismatch(LonghouseError):
 
 
 class Unauthenticated(LonghouseError):
-    """This server wants a token."""
+    """This server requires a token."""
 
     code = "UNAUTHENTICATED"
     status = 401
@@ -261,20 +261,20 @@ class Unreachable(LonghouseError):
     status = 503
     exit_code = 7
     retryable = True
-    fix = "look with `longhouse doctor`, start it with `longhouse up`, and repeat the call"
+    fix = "check with `longhouse doctor`, start it with `longhouse up`, and repeat the call"
     sent = True
-    """Whether the server may have heard, and carried out, the call."""
+    """Whether the server may have received the call and run it."""
 
 
 class OutcomeUnknown(LonghouseError):
-    """The answer was lost: the call may have been carried out, or not."""
+    """The answer was lost: the call may or may not have taken effect."""
 
     code = "OUTCOME_UNKNOWN"
     status = 503
     exit_code = 7
     fix = (
-        "look first (`status` shows the newest entry, `open` one thing); if the call left no "
-        "trace, repeat it, and give it an idempotency_key, which makes repeating safe"
+        "check first (`status` shows the newest entry, `open` shows one record); if the call had "
+        "no effect, repeat it with an idempotency_key, which makes repeating it safe"
     )
 
     def __init__(
@@ -289,18 +289,18 @@ class OutcomeUnknown(LonghouseError):
         """With the idempotency `key` that the call carried, repeating it is safe."""
         if key is not None:
             self.__dict__["retryable"] = True
-            recovery = recovery or f"repeat the call with idempotency_key={key}: it has one effect"
+            recovery = recovery or f"repeat the call with idempotency_key={key}; it runs only once"
         super().__init__(message, recovery=recovery, suggest=suggest, hints=hints)
 
 
 class TooManyRequests(LonghouseError):
-    """This token has as many calls in flight as one may have; nothing was done."""
+    """This token has too many calls in flight; nothing was done."""
 
     code = "TOO_MANY_REQUESTS"
     status = 429
     exit_code = 6
     retryable = True
-    fix = "wait for an answer, or until Retry-After, and repeat the call"
+    fix = "wait for a call to finish, or for Retry-After, and repeat this one"
 
 
 class StoreError(LonghouseError):
@@ -325,19 +325,19 @@ class StoreUnusable(StoreError):
 
     code = "STORE_UNUSABLE"
     retryable = False
-    fix = "mend what the message names, or point LONGHOUSE_DIR or LONGHOUSE_DB to another store"
+    fix = "fix what the message names, or point LONGHOUSE_DIR or LONGHOUSE_DB to another store"
 
     @classmethod
     def folder(cls, path: object, error: OSError) -> StoreUnusable:
-        """The folder that was chosen cannot be made or written."""
+        """For a store folder that cannot be created or written to."""
         return cls(
             f"{path} cannot be used as the store's folder: {error.strerror}",
-            recovery="check the path and who may write there, or choose another with --dir",
+            recovery="check the path and its permissions, or choose another with --dir",
         )
 
 
 class InternalError(StoreError):
-    """Longhouse has a defect here; nothing was written."""
+    """Longhouse failed because of a bug; nothing was written."""
 
     code = "INTERNAL_ERROR"
     status = 500

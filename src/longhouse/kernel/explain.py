@@ -1,8 +1,8 @@
-"""Turns what the decoder found into an answer: the field, the shape it wants, and what to write.
+"""Turns a decoding error into a message: the field, what it expects, and what to write instead.
 
     limit: expected a whole number from 1 to 500; fix: limit=20
 
-Shapes and examples are read from the JSON schema that callers see, so the two cannot disagree.
+Expectations and examples come from the JSON schema that callers see, so the two always agree.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Schema = dict[str, Any]
 def explain(
     error: msgspec.ValidationError, kind: type[msgspec.Struct], schema: Schema, example: Schema
 ) -> InvalidInput:
-    """The same complaint in the caller's words; `kind` is the type that did not fit."""
+    """The decoding error in the caller's terms; `kind` is the type that failed to decode."""
     text = str(error)
     place = _PLACE.search(text)
     path = place["path"] if place else ""
@@ -84,7 +84,7 @@ def unknown_argument(
 
 
 def shape(schema: Schema, root: Schema) -> str:
-    """A JSON schema in a few words."""
+    """A JSON schema described in a few words."""
     schema = _deref(schema, root)
     if "enum" in schema:
         return "one of " + ", ".join(str(item) for item in schema["enum"])
@@ -94,7 +94,7 @@ def shape(schema: Schema, root: Schema) -> str:
     kind = str(schema.get("type", ""))
     words = _NAMES.get(kind, "a JSON value")
     if "pattern" in schema:
-        if said := schema.get("title"):  # a pattern that is better said in words
+        if said := schema.get("title"):  # words that are clearer than the pattern
             return str(said)
         return f"{words} like {_plain_pattern(schema['pattern'])}"
     low, high, unit = _bounds(kind, schema)
@@ -108,7 +108,7 @@ def shape(schema: Schema, root: Schema) -> str:
 
 
 def sample(schema: Schema, root: Schema) -> Any:
-    """A small value of that shape."""
+    """A small value that matches the schema."""
     schema = _deref(schema, root)
     if schema.get("default") not in (None, "", [], {}):
         return schema["default"]
@@ -144,7 +144,7 @@ def _plain_pattern(pattern: str) -> str:
 
 
 def _hint(what: str, path: str, expected: str, schema: Schema, *, missing: bool) -> Schema:
-    """The same for programs: which kind of mistake, where, and what is wanted."""
+    """The error for programs: the kind of mistake, the field, and what was expected."""
     if missing:
         return {"kind": "missing_required", "field": path}
     if "`str` of length" in what:
@@ -187,7 +187,7 @@ def _steps(path: str) -> Iterable[str]:
 
 
 def _at(schema: Schema, path: str) -> Schema | None:
-    """The schema of the value at a path, if the schema says anything about it."""
+    """The schema of the value at a path, or None if the schema does not cover it."""
     found: list[Schema] = [schema]
     for step in _steps(path):
         found = [o for s in found for o in (_deref(s, schema).get("anyOf") or [s])]
@@ -200,7 +200,7 @@ def _at(schema: Schema, path: str) -> Schema | None:
 
 
 def _inside(schema: Schema, path: str) -> list[str]:
-    """The argument names that an object at a path may have."""
+    """The argument names that the object at a path accepts."""
     at = _at(schema, path) if path else schema
     options = (_deref(at, schema).get("anyOf") or [at]) if at else []
     return [name for o in options for name in _deref(o, schema).get("properties", {})]

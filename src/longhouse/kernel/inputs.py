@@ -1,7 +1,7 @@
-"""What may come in at all: JSON values that every engine can keep, of bounded depth.
+"""The values accepted at all: JSON that both databases can store, of bounded depth.
 
-Checked once for every call, before any type is looked at, so that no room has to think of lone
-surrogates, NUL bytes, numbers past 64 bits, or a thousand nested lists.
+Checked once per call, before any type is decoded, so that no room has to handle lone surrogates,
+NUL characters, integers beyond 64 bits, or a thousand nested lists.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["MAX_DEPTH", "asks_for_lines", "check_json", "from_base64", "is_too_d
 
 MAX_DEPTH = 32
 _TEXT_DEPTH = 2 * MAX_DEPTH
-"""How deep JSON text may nest before it is parsed: arguments, and the messages around them."""
+"""The deepest nesting of JSON text that is parsed: arguments, and the messages around them."""
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _LOW, _HIGH = -(2**63), 2**63
 
 
 def from_base64(field: str, text: str) -> bytes:
-    """The bytes that an argument spells in base64, strictly; a refusal names the argument."""
+    """Decode a base64 argument strictly; the error names the argument."""
     import binascii
 
     try:
@@ -32,10 +32,10 @@ def from_base64(field: str, text: str) -> bytes:
 
 
 def is_too_deep(data: bytes) -> bool:
-    """Whether JSON text nests deeper than any call needs, told without parsing it.
+    """Whether JSON text nests deeper than any call needs, determined without parsing it.
 
-    Each pass takes away the innermost brackets. What is left after as many passes as there may be
-    levels is nested deeper than that, or its brackets do not match.
+    Each pass removes the innermost brackets. Brackets that remain after one pass per permitted
+    level are nested too deep, or do not match.
     """
     if data.count(b"[") + data.count(b"{") <= _TEXT_DEPTH:
         return False
@@ -46,12 +46,12 @@ def is_too_deep(data: bytes) -> bool:
 
 
 def check_json(args: dict[Any, Any]) -> None:
-    """Refuse, by its place, any value that could not be stored and given back unchanged."""
+    """Refuse any value that could not be stored and returned unchanged; the error says where."""
     _check(args, "", 0)
 
 
 def asks_for_lines(arguments: Any) -> bool:
-    """Whether lines were asked for, at the top of the envelope or in `args`."""
+    """Whether the call asks for `fmt=lines`, at the top level or in `args`."""
     if not isinstance(arguments, dict):
         return False
     inner = arguments.get("args")
@@ -77,7 +77,7 @@ def _check(value: Any, where: str, depth: int) -> None:
     elif isinstance(value, dict):
         for key, inner in value.items():
             if type(key) is not str:
-                raise _wrong(where, "text as names", '{"name": "value"}')
+                raise _wrong(where, "names that are text", '{"name": "value"}')
             _check_text(key, where)
             _check(inner, f"{where}.{key[:80]}" if where else key[:80], depth + 1)
     elif isinstance(value, list | tuple):

@@ -1,9 +1,9 @@
-"""BM-L1, the line protocol: answers for `fmt=lines`, made to be read and pasted.
+"""BM-L1, the line protocol: `fmt=lines` answers, meant to be read and pasted.
 
-The first line is the state. Following untagged lines are rows or commands to paste. Tagged lines
-are ERROR:, WARNING:, MORE:, REFERENCE:, CMD: and WATERMARK: only. No line is blank or a block of
-JSON. A cut answer keeps whole lines, its first line and its first command. A command line parses
-back to the call it was made from.
+The first line is the state. Untagged lines after it are rows or commands to paste. The only tags
+are ERROR:, WARNING:, MORE:, REFERENCE:, CMD: and WATERMARK:. No line is blank or a block of JSON.
+A cut answer keeps whole lines, including its first line and its first command. A command line
+parses back to the call it was made from.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ def one_line(text: str) -> str:
 
 
 def tidy(lines: Sequence[str]) -> list[str]:
-    """The lines as the protocol wants them: each on one line, none blank, never none at all."""
+    """The lines as the protocol requires: no line breaks, no blank lines, at least one line."""
     return [line for text in lines if (line := one_line(text))] or ["ok"]
 
 
 def clip(text: str, chars: int) -> str:
-    """One line of at most `chars`, with an ellipsis where it was cut; secrets are hidden first."""
+    """One line of at most `chars`, with an ellipsis if cut; secrets are hidden before cutting."""
     line = one_line(text)
     return line if len(line) <= chars else clip_text(redact_text(line), chars)
 
 
 def value(item: Any) -> str:
-    """One argument value as it is pasted: bare when it is plain, else as JSON."""
+    """One argument value in a command line: bare if it is a plain word, otherwise JSON."""
     if isinstance(item, str) and _BARE.match(item) and not _LITERAL.match(item):
         return item
     text = msgspec.json.encode(item).decode()
@@ -67,7 +67,7 @@ def value(item: Any) -> str:
 
 
 def command_line(tool: str, args: Mapping[str, Any], *, default_workspace: str | None) -> str:
-    """`jobs cmd=jobs.open job=JOB-001`: a call, keys sorted, what is null or default left out."""
+    """`jobs cmd=jobs.open job=JOB-001`: a call with sorted keys, without nulls and defaults."""
     envelope = {k: v for k, v in args.items() if v is not None}
     if envelope.get("workspace") == default_workspace:
         envelope.pop("workspace", None)
@@ -86,7 +86,7 @@ def command_line(tool: str, args: Mapping[str, Any], *, default_workspace: str |
 
 
 def parse_command_line(line: str) -> tuple[str, dict[str, Any]]:
-    """The tool and the portal arguments that a pasted command line means."""
+    """The tool and the portal arguments of a pasted command line."""
     match = _TOOL.match(line)
     if match is None:
         raise InvalidInput("line: expected `<tool> name=value …`; fix: status")
@@ -139,7 +139,7 @@ def _read_value(line: str, at: int) -> tuple[Any, int]:
 
 
 def error_lines(error: Mapping[str, Any], commands: Sequence[str]) -> list[str]:
-    """The error and at most two commands that mend it."""
+    """The error, and at most two commands that fix it."""
     return [f"ERROR: {_told(error)}", *commands[:2]]
 
 
@@ -148,7 +148,7 @@ def warning_line(warning: Mapping[str, Any]) -> str:
 
 
 def _told(trouble: Mapping[str, Any]) -> str:
-    """`CODE message | fix: recovery`, with the fix in one place only."""
+    """`CODE message | fix: recovery`, with the fix given only once."""
     said, recovery = one_line(trouble["message"]), trouble.get("recovery")
     if recovery:
         said = f"{said.partition('; fix: ')[0]} | fix: {one_line(recovery)}"
@@ -156,7 +156,7 @@ def _told(trouble: Mapping[str, Any]) -> str:
 
 
 def plain_lines(intent: str, result: Mapping[str, Any]) -> list[str]:
-    """Any result as lines: its scalars on the first, then a line for each row of its lists."""
+    """Any result as lines: its scalars on the first line, then one line per row of its lists."""
     head, rows = [intent], list[str]()
     for key, item in result.items():
         if isinstance(item, str | int | float | bool):
@@ -179,7 +179,7 @@ def _row(row: Any) -> str:
 
 
 def cell(text: str, chars: int) -> str:
-    """A part of a line, at most `chars` long: ` | ` separates parts, so no part holds a bar."""
+    """A part of a line, at most `chars` long; bars are replaced, because ` | ` separates parts."""
     return clip(text, chars).replace("|", "¦")
 
 
@@ -195,10 +195,10 @@ def cut(
     max_bytes: int | None = None,
     keep_last: int = 0,
 ) -> tuple[list[str], bool]:
-    """As many whole lines as fit: the first always, then the last `keep_last`, then the others.
+    """As many whole lines as fit: always the first, then the last `keep_last`, then the others.
 
-    A `MORE:` line tells how many were left out, in few words where there is little room; only
-    where not even those fit is nothing said.
+    A `MORE:` line says how many were left out. It is shortened if there is little room and omitted
+    if even the short form does not fit.
     """
 
     def fits(kept: Sequence[str]) -> bool:

@@ -1,8 +1,8 @@
-"""The names of tools, commands and fields, and the other words that callers try for them.
+"""The names of tools, commands and fields, and the wrong names that callers try for them.
 
-A field declares such words in its type, `Annotated[Text, also("text", "body")]`; a command with
-`also=`. They are not accepted instead of the name: the refusal says which name was meant. Only
-words that nobody declared are compared letter by letter.
+A field declares such words in its type, `Annotated[Text, also("text", "body")]`; a command, with
+`also=`. They are not aliases: the call is refused, and the error gives the right name. Undeclared
+words are compared with the known names by spelling.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ PORTALS = (
     "docs",
     "system",
 )
-"""The ten MCP tools, in the order a newcomer meets them."""
+"""The ten MCP tools, in the order a new user meets them."""
 
 _PORTAL_OF_FAMILY = {"agents": "workspace", "tool": "jobs"}
 
 
 def plain_name(name: str) -> str:
-    """A name as we write them: `tasks_macro_start` is `tasks.macro.start`."""
+    """The name in our spelling: `tasks_macro_start` becomes `tasks.macro.start`."""
     return re.sub(r"[^a-z0-9]+", ".", name[:128].strip().lower()).strip(".")
 
 
 def other_names(cmd: str, words: str) -> tuple[str, ...]:
-    """The names that callers try: a word without a dot is one of the command's own family."""
+    """The full names in `words`: a word without a dot belongs to the command's own family."""
     family, dot, _ = cmd.partition(".")
     return tuple(w if "." in w or not dot else f"{family}.{w}" for w in words.split())
 
 
 def portal_of(cmd: str) -> str:
-    """The portal that takes this command: that of its family, or the family itself."""
+    """The portal that serves this command: usually named like the command's family."""
     family = cmd.partition(".")[0]
     return _PORTAL_OF_FAMILY.get(family, family)
 
 
 def portal_named(tool: str) -> str:
-    """The portal that a tool name means; clients put a server's name before it."""
+    """The portal that a tool name refers to, without any server name a client puts before it."""
     name = tool.rpartition("/")[2]
     for prefix in ("longhouse.", "lh.", "branchmind.", "bm."):
         name = name.removeprefix(prefix)
@@ -74,7 +74,7 @@ def portal_named(tool: str) -> str:
     near = nearest(name, PORTALS)
     raise UnknownTool(
         f"there is no tool {tool[:80]!r}; the tools are {', '.join(PORTALS)}",
-        recovery="look the new name up with system.migration.lookup"
+        recovery="look up the new name with system.migration.lookup"
         + (f", or use {near!r}" if near else ""),
         name=name[:128],
     )
@@ -82,16 +82,16 @@ def portal_named(tool: str) -> str:
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _STEP = re.compile(r"\[[^\[\]]*\]|[^.\[]+")
-"""One step of a path as msgspec writes it: `files[0].path`, and `by_name[...].path` in a map."""
+"""One step of a path in msgspec's notation: `files[0].path`, or `by_name[...].path` for a map."""
 
 
 def also(*words: str) -> Meta:
-    """What this field is called by those who guess."""
+    """Other words that callers guess for this field."""
     return Meta(extra={"also": words})
 
 
 def field_meant(word: str, path: str, *kinds: type[msgspec.Struct]) -> str | None:
-    """The field that a word stands for, in the objects at this path; the first kind comes first."""
+    """The field that a word probably means in the objects at this path; earlier kinds win."""
     said = snake(word)
     fields = [_fields_at(kind, path) for kind in kinds]
     for names in fields:
@@ -113,7 +113,7 @@ def snake(word: str) -> str:
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The known word that this one is a slip of the pen for, if there is one."""
+    """The known word that this one is probably a typo for, if any."""
     import difflib
 
     close = difflib.get_close_matches(word[:80].lower(), list(words), n=1, cutoff=0.75)
@@ -122,7 +122,7 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 
 @cache
 def _fields_at(kind: type[msgspec.Struct], path: str) -> dict[str, tuple[str, ...]]:
-    """The fields of the objects at a path, each with its other words."""
+    """The fields of the objects at a path, each with the words declared by `also`."""
     found: list[Any] = [types.type_info(kind)]
     for step in _STEP.findall(path):
         found = [inner for one in found for inner in _inside(one, step)]

@@ -1,6 +1,6 @@
-"""Files that are one user's alone: never opened through a link, never readable by others.
+"""Files private to one user: never opened through a symbolic link, never readable by others.
 
-For what lies in a store's folder beside the database: notes of where a server runs, tokens, logs.
+For the files beside the database in a store's folder: server address notes, tokens, logs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ MOST_BYTES = 1 << 20
 
 
 def open_private(path: Path, flags: int) -> int:
-    """A descriptor of a plain file of this user; anything else is an OSError."""
-    # A pipe in the place of a file must not keep us waiting for whoever writes to it.
+    """Open a regular file owned by this user; anything else raises OSError."""
+    # O_NONBLOCK: opening a named pipe put in the file's place must not block.
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     descriptor = os.open(path, flags & ~os.O_TRUNC, 0o600)
     try:
@@ -39,13 +39,13 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def read_private(path: Path) -> bytes:
-    """What the file holds, up to a megabyte."""
+    """The contents of the file, up to a megabyte."""
     with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
         return file.read(MOST_BYTES)
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace the file in one step; it is there whole or not at all."""
+    """Replace the file atomically: readers see the old contents or the new."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         fresh.unlink()
@@ -60,6 +60,6 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def append_private(path: Path) -> TextIOWrapper:
-    """The file, to write lines at its end."""
+    """Open the file for appending text."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     return os.fdopen(open_private(path, flags), "a", encoding="utf-8", errors="backslashreplace")

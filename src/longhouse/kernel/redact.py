@@ -1,8 +1,8 @@
-"""Hides secrets in whatever leaves the house: answers, events, logs, windows of artifacts.
+"""Hides secrets in everything that leaves the house: answers, events, logs, artifact windows.
 
-Text is hidden for its own shape (`secret_shapes.py`) or for the key it stands under. Numbers and
-booleans are never secrets (`input_tokens: 812` stays). What is cut is redacted first: half a
-token no longer looks like one.
+Text is hidden because of its shape (`secret_shapes.py`) or the key it is stored under. Numbers and
+booleans are never secrets (`input_tokens: 812` stays). Text is redacted before it is cut, because
+half a token no longer looks like one.
 """
 
 from __future__ import annotations
@@ -94,21 +94,21 @@ def is_suspect(raw: bytes) -> bool:
 
 
 def redact(value: Any, reveals: Collection[str] = ()) -> Any:
-    """The same built-in value with secrets hidden, but for the fields named in `reveals`."""
-    with suppress(UnicodeError, OverflowError):  # what JSON cannot say is looked through, too
+    """The value with secrets hidden, except in the fields named in `reveals`."""
+    with suppress(UnicodeError, OverflowError):  # a value that JSON cannot encode is walked too
         if not is_suspect(msgspec.json.encode(value)):
             return value
     return _walk(value, frozenset(reveals))
 
 
 def redact_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a log line with secrets hidden; other values become text."""
+    """The fields of a log line with secrets hidden; values that are not JSON become text."""
     shown: dict[str, Any] = redact({name: _plain(value) for name, value in fields.items()})
     return shown
 
 
 def redact_text(text: str, instead: str = HIDDEN) -> str:
-    """The same text with something else instead of everything that looks like a secret."""
+    """The text with everything that looks like a secret replaced by `instead`."""
     spans = secret_spans(text)
     if not spans:
         return text
@@ -120,7 +120,7 @@ def redact_text(text: str, instead: str = HIDDEN) -> str:
 
 
 def mask(data: bytes, spans: Collection[Span] | None = None) -> bytes:
-    """The same number of bytes with the secrets starred out, so that offsets stay true."""
+    """The data with secrets overwritten by stars; its length, and so all offsets, stay the same."""
     if spans is None:
         spans = secret_spans(data.decode("latin-1"))
     if not spans:
@@ -160,7 +160,7 @@ def _entry(key: str, value: Any, reveals: frozenset[str]) -> Any:
 def _hide_all(value: Any, reveals: frozenset[str], *, deep: bool) -> Any:
     """Hide all text under a key that names a secret.
 
-    `token` also names harmless structures (a page of tokens, usage): their own keys decide.
+    `token` also names harmless structures (a page of tokens, usage); there the inner keys decide.
     """
     if isinstance(value, str):
         return HIDDEN if value else value

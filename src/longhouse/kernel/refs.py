@@ -14,15 +14,15 @@ RESERVED_NODE_PREFIXES = ("task:", "step:")
 
 
 def check_workspace(name: str) -> str:
-    """The name itself, or InvalidName with what is allowed."""
+    """Return the name, or raise InvalidName saying what is allowed."""
     if not _WORKSPACE.match(name):
         raise InvalidName(
-            f"workspace: {name[:80]!r} is not a workspace name",
-            recovery="use up to 128 of A-Z a-z 0-9 . _ / - and start with a letter or digit",
+            f"workspace: {name[:80]!r} is not a valid workspace name",
+            recovery="use up to 128 of A-Z a-z 0-9 . _ / -, starting with a letter or digit",
         )
     return name
 
 
 def seq_ref(subject: str, seq: int) -> str:
-    """`JOB-007@45`, `notes@123`: a subject and the seq of one record of it."""
+    """`JOB-007@45`, `notes@123`: a subject and the seq of one of its records."""
     return f"{subject}@{seq}"

@@ -1,7 +1,7 @@
 """One declaration per command; every surface, schema, help text and action is derived from it.
 
-A room declares its commands on a `Room`, beside the functions that carry them out. The composition
-root joins the rooms into one `Registry`; nothing else knows which commands exist.
+A room declares its commands on a `Room`, beside their handlers. The composition root joins the
+rooms into one `Registry`; nothing else knows which commands exist.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ __all__ = [
 ]
 
 Handler = Callable[..., Any]
-"""`(tx, request)`, and what was made ahead."""
+"""`(tx, request)`, plus what `ahead` returned if the command declares it."""
 LinesRenderer = Callable[[Any], Sequence[str]]
 Ahead = Callable[[Any, Any], Any]
-"""`(tx, request)`: the slow part of a write, done before it in a read transaction."""
+"""`(tx, request)`: the slow part of a write, run beforehand in a read transaction."""
 Reissue = Callable[[Any, dict[str, Any], str], str]
-"""`(tx, answer, digest)`: a credential in place of the one that an earlier answer carried."""
+"""`(tx, answer, digest)`: a new credential to replace the one in an earlier answer."""
 Adviser = Callable[[Any], Any]
 
 
 class Role(enum.IntEnum):
-    """What a caller may do; each role may do all that the roles before it may."""
+    """What a caller may do; each role includes the roles before it."""
 
     VIEWER = 1
     AGENT = 2
@@ -52,7 +52,7 @@ class Role(enum.IntEnum):
 
 
 class Command(msgspec.Struct, frozen=True, eq=False):
-    """Everything that is known about one command."""
+    """The complete declaration of one command."""
 
     cmd: str
     portal: str
@@ -83,12 +83,12 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     slow: bool
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
-        """Whether a call with these arguments writes: a read may have arguments that do."""
+        """Whether a call with these arguments writes; some reads have arguments that write."""
         return self.writes or asks_to_write(args, self.writes_with)
 
     @property
     def how(self) -> str:
-        """How its tool is told to carry it out."""
+        """The portal arguments that select this command."""
         return f"op={self.op}" if self.op else f"op=call cmd={self.cmd}"
 
     def fields(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Command(msgspec.Struct, frozen=True, eq=False):
 
 
 class Outline(NamedTuple):
-    """As much of a command as is needed to offer it as an action."""
+    """The part of a declaration that is needed to offer the command as an action."""
 
     cmd: str
     portal: str
@@ -113,7 +113,7 @@ class Outline(NamedTuple):
 
 
 class Registry:
-    """All commands of a house, found by name, by portal and op, or by request type."""
+    """All commands of a house, indexed by name, by portal and op, and by request type."""
 
     def __init__(self, rooms: Iterable[Room]) -> None:
         self.rooms = tuple(rooms)
@@ -141,7 +141,7 @@ class Registry:
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         self.aliases = {word: c.cmd for c in self for word in c.also}
         if len(self.aliases.keys() - self.commands.keys()) != sum(len(c.also) for c in found):
-            raise ValueError("a name stands for two commands")
+            raise ValueError("two commands declare the same name")
         for kind, index in (("name", self.commands), ("request type", self.by_request)):
             if len(index) != len(found):
                 raise ValueError(f"two commands share a {kind}")
@@ -155,11 +155,11 @@ class Registry:
         return cmd in self.commands
 
     def known(self, cmd: str) -> Command | None:
-        """The command of that name, trimmed and lower-cased."""
+        """The command with that name, ignoring case and surrounding spaces."""
         return self.commands.get(cmd) or self.commands.get(cmd.strip().lower())
 
     def get(self, cmd: str) -> Command:
-        """The same, or UnknownCmd with the nearest one."""
+        """The same; raises UnknownCmd, with the nearest name, if there is none."""
         command = self.known(cmd)
         if command is not None:
             return command
@@ -171,12 +171,12 @@ class Registry:
         )
 
     def stands_for(self, name: str) -> Command | None:
-        """The command that declares this name, or has it in another spelling."""
+        """The command with this name in any spelling, or with this name among its `also`."""
         word = plain_name(name)
         return self.commands.get(self.aliases.get(word, word))
 
     def meant(self, name: str) -> str | None:
-        """The name that a wrong one stands for, or else is a slip of the pen for."""
+        """The command name that a wrong one means: a declared `also`, or else a likely typo."""
         if found := self.stands_for(name):
             return found.cmd
         word = plain_name(name)
@@ -184,33 +184,33 @@ class Registry:
         beside = [one.partition(".")[2] for one in self.commands if one.startswith(f"{family}.")]
         if not beside:
             return nearest(word, self.commands)
-        near = nearest(rest, beside)  # the family is right: it must not count as likeness
+        near = nearest(rest, beside)  # the shared family must not make names look similar
         return f"{family}.{near}" if near else None
 
     def find(self, request: Request) -> Command | None:
-        """The command that this request value is the arguments of, if this house has it."""
+        """The command that takes this type of request, if this house has it."""
         return self.by_request.get(type(request))
 
     def request_of(self, cmd: str) -> type[Request]:
-        """The request type of a command; a sparse registry imports no more than that."""
+        """The request type of a command; a sparse registry imports only that type's module."""
         return self.get(cmd).request
 
     def outline(self, request: Request) -> Command | Outline | None:
-        """What is needed to offer this request as an action; None where there is no such command.
+        """What is needed to offer this request as an action; None if there is no such command.
 
-        A sparse registry knows it without loading the command.
+        A sparse registry returns it without loading the command.
         """
         return self.find(request)
 
     def of(self, request: Request) -> Command:
-        """The same, for a request that is known to have one."""
+        """Like `find`, but raises KeyError if there is no such command."""
         command = self.find(request)
         if command is None:
             raise KeyError(type(request).__name__)
         return command
 
     def route(self, tool: str, op: str | None, cmd: str | None) -> Command:
-        """The command that a portal call means."""
+        """The command that a portal call selects."""
         tool = portal_named(tool)
         if tool in self.commands:
             return self.commands[tool]

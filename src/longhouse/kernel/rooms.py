@@ -1,7 +1,7 @@
-"""What one room contributes to the house: its commands and every other thing it declares.
+"""`Room`: a room's commands and everything else it contributes to the house.
 
-Each room makes one `Room` and declares on it, beside the code. The composition root joins them into
-a `Registry`; dispatch and the house know rooms by nothing else.
+Each room creates one `Room` and adds declarations to it beside its code. The composition root joins
+them into a `Registry`, through which alone dispatch and the house reach the rooms.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Room"]
 _CMD = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
 
 _GENERATOR = 0x20
-"""The flag of a function that yields, as `inspect` names it, which is slow to import."""
+"""`inspect.CO_GENERATOR`; importing `inspect` is slow."""
 HandlerT = TypeVar("HandlerT", bound=Handler)
 AdviserT = TypeVar("AdviserT", bound=Adviser)
 LoopT = TypeVar("LoopT", bound=Callable[[Any], object])
@@ -49,10 +49,10 @@ ProvidedT = TypeVar("ProvidedT", bound=Callable[..., Any])
 
 
 class Room:
-    """Collects what one room contributes to the house; each method below declares one kind of it.
+    """Collects what one room contributes to the house; each method declares one kind of thing.
 
-    `modules` are those of its package that declare something. Named here and not imported by the
-    package, they can be imported one by one.
+    `modules` lists the modules of the package that declare something. The package does not import
+    them, so that they can be imported one at a time.
     """
 
     def __init__(self, name: str, modules: Iterable[str] = ()) -> None:
@@ -73,7 +73,7 @@ class Room:
         self.provided: dict[str, Callable[..., Any]] = {}
 
     def load(self) -> None:
-        """Let every module declare what it has to declare."""
+        """Import every module, which makes its declarations."""
         for module in self.modules:
             importlib.import_module(f"longhouse.{self.name}.{module}")
 
@@ -104,15 +104,15 @@ class Room:
         """Declare the decorated `(tx, request) -> result` as this command.
 
         Request and result types come from the annotations, the summary from the docstring. What
-        `ahead` returns is the third argument of the handler. `also` lists the names that callers
-        try instead of `cmd`, which lead to it: "new" of `jobs.create` is `jobs.new`. What is `slow`
-        reads more than the store, and never on an event loop. Of the arguments `unkept` not even a
-        digest is stored.
+        `ahead` returns is the third argument of the handler. `also` lists wrong names that callers
+        try instead of `cmd`, so that a refusal can name it: "new" for `jobs.create` is `jobs.new`.
+        A `slow` command reads more than the store, and never runs on an event loop. Not even a
+        digest of the arguments named in `unkept` is stored.
         """
         if bool(reveals) != bool(reissue):
-            raise ValueError(f"{cmd}: what reveals a credential says how to reissue it")
+            raise ValueError(f"{cmd}: `reveals` and `reissue` must be given together")
         if not _CMD.match(cmd):
-            raise ValueError(f"{cmd!r} is not a command name")
+            raise ValueError(f"{cmd!r} is not a valid command name")
 
         def declare(handler: HandlerT) -> HandlerT:
             hints = typing.get_type_hints(handler)
@@ -157,7 +157,7 @@ class Room:
     def every(
         self, seconds: float, when: Callable[[Any], bool] = always
     ) -> Callable[[LoopT], LoopT]:
-        """Register the decorated `(tx) -> None` as upkeep that the leading server runs."""
+        """Register the decorated `(tx) -> None` as maintenance that the leading server runs."""
 
         def declare(run: LoopT) -> LoopT:
             self.loops.append(Loop(f"{self.name}.{run.__name__}", seconds, run, when))
@@ -166,14 +166,14 @@ class Room:
         return declare
 
     def advises(self, adviser: AdviserT) -> AdviserT:
-        """Register the decorated `(tx) -> Advice`: what `status` says and offers for this room."""
+        """Register the decorated `(tx) -> Advice`: this room's part of `status`."""
         self.advisers.append(adviser)
         return adviser
 
     def opens(
         self, pattern: str, what: str
     ) -> Callable[[Callable[[Any, Any, re.Match[str]], Any]], Any]:
-        """Register the decorated `(tx, request, match) -> result` for ids that match in full."""
+        """Register the decorated `(tx, request, match) -> result` for ids that match entirely."""
 
         def register(resolve: Callable[[Any, Any, re.Match[str]], Any]) -> Any:
             self.openers.append(Opener(re.compile(rf"(?:{pattern})\Z"), resolve, what))
@@ -184,7 +184,7 @@ class Room:
     def check(self, what: str) -> Callable[[Holder], Holder]:
         """Register the decorated `(tx) -> complaints` for `verify`, once per workspace.
 
-        A room whose tables are a fold of the log folds it again here and compares.
+        A room whose tables are derived from the log derives them again here and compares.
         """
 
         def register(complaints: Holder) -> Holder:
@@ -194,32 +194,32 @@ class Room:
         return register
 
     def holds_artifacts(self, holder: Holder) -> Holder:
-        """Register `(tx) -> digests or ids`: what it yields is never collected as garbage."""
+        """Register `(tx) -> digests or ids`: artifacts that must not be garbage-collected."""
         self.holders.append(holder)
         return holder
 
     def rebuilds(self, rebuilder: Rebuilder) -> Rebuilder:
-        """Register `(tx) -> None`: makes an index anew after a workspace was imported.
+        """Register `(tx) -> None`: rebuilds an index after a workspace has been imported.
 
-        What an index holds follows from other tables, so no export carries it.
+        An index is derived from other tables, so exports do not contain it.
         """
         self.rebuilders.append(rebuilder)
         return rebuilder
 
     def resolves_targets(self, resolver: TargetResolverT) -> TargetResolverT:
-        """Register `(tx, id) -> TargetInfo | None`: whether this room has a plan or task."""
+        """Register `(tx, id) -> TargetInfo | None`: finds a plan or task of this room."""
         self.targets.append(resolver)
         return resolver
 
     def recovers(self, recoverer: RecovererT) -> RecovererT:
-        """Register `(refusal) -> suggestions`: the calls that help after a failed one."""
+        """Register `(refusal) -> suggestions`: calls that help after a failed one."""
         self.recoverers.append(recoverer)
         return recoverer
 
     def after(self, *cmds: str) -> Callable[[ReactionT], ReactionT]:
         """Register the decorated `(commit) -> None` to run after these commands have committed.
 
-        It runs in servers, on a thread of its own; the answer neither waits for it nor depends on
+        It runs only in servers, on a separate thread. The answer does not wait for it or depend on
         it, and a failure is logged.
         """
 
@@ -232,13 +232,13 @@ class Room:
     def vouches(self, voucher: VoucherT) -> VoucherT:
         """Register `(tx, name) -> bool`: whether a name is an identity that the caller may act as.
 
-        It refuses an identity that is somebody else's; a name that it does not know is a label.
+        It raises for an identity that is someone else's; a name it does not know is only a label.
         """
         self.vouchers.append(voucher)
         return voucher
 
     def provides(self, what: str) -> Callable[[ProvidedT], ProvidedT]:
-        """Register the decorated for a room beside this one, which asks for it by that name."""
+        """Register the decorated function for another room, which asks for it by that name."""
 
         def declare(provided: ProvidedT) -> ProvidedT:
             self.provided[what] = provided
@@ -247,6 +247,6 @@ class Room:
         return declare
 
     def tidies(self, tidier: TidierT) -> TidierT:
-        """Register `(db, call) -> None`: upkeep that goes over the whole store, now and then."""
+        """Register `(db, call) -> None`: occasional maintenance of the whole store."""
         self.tidiers.append(tidier)
         return tidier

@@ -1,7 +1,7 @@
-"""JSON schemas of requests and results, and the arguments that every command takes beside its own.
+"""JSON schemas of commands' arguments, and the common arguments that every command takes.
 
-One place says which common arguments exist, so that the MCP tools, OpenAPI, `system.schema.get`
-and the decoder can never disagree.
+The common arguments are defined only here, so that the MCP tools, OpenAPI, `system.schema.get` and
+the decoder always agree.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AGENT = r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z"
 
 
 class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every command takes beside its own arguments."""
+    """The arguments that every command takes in addition to its own."""
 
     workspace: (
         Annotated[
@@ -81,7 +81,7 @@ _EXAMPLES: dict[str, Any] = {
 
 
 def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], Common]:
-    """The command's own arguments, and the common ones (an own field of that name wins)."""
+    """The command's own arguments, and the common ones; its own win if a name is both."""
     own_names = command.fields()
     own: dict[str, Any] = {}
     common: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
         else:
             own[name] = item
     if "idempotency_key" in common and not command.writes_given(own):
-        raise InvalidInput("idempotency_key: only a write takes one", recovery="leave it out")
+        raise InvalidInput("idempotency_key: only writes accept it", recovery="leave it out")
     if not common:
         return own, _NOTHING_COMMON
     try:
@@ -102,7 +102,7 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
 
 
 def decode(command: Command, args: dict[str, Any]) -> Request:
-    """The request value, or InvalidInput that names the field and what to write instead."""
+    """The decoded request; raises InvalidInput with the field and what to write instead."""
     own = command.fields()
     for name in args:
         if name not in own:
@@ -118,13 +118,13 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
 
 @cache
 def required_args(command: Command) -> frozenset[str]:
-    """The names that a call must give."""
+    """The names of the required arguments."""
     fields = msgspec.structs.fields(command.request)
     return frozenset(field.encode_name for field in fields if field.required)
 
 
 def common_args(command: Command) -> list[str]:
-    """The common arguments that it takes, beside its own of the same name."""
+    """The common arguments that the command takes and does not define itself."""
     own = command.fields()
     return [
         name for name in args_schema(command)["properties"] if name in _COMMON and name not in own
@@ -133,7 +133,7 @@ def common_args(command: Command) -> list[str]:
 
 @cache
 def own_schema(command: Command) -> dict[str, Any]:
-    """The JSON schema of a command's own arguments; what every command takes is left out."""
+    """The JSON schema of a command's own arguments, without the common ones."""
     whole, common = args_schema(command), common_args(command)
     own = {name: prop for name, prop in whole["properties"].items() if name not in common}
     return {**whole, "properties": own}
@@ -141,7 +141,7 @@ def own_schema(command: Command) -> dict[str, Any]:
 
 @cache
 def args_schema(command: Command) -> dict[str, Any]:
-    """The JSON schema of a command's arguments, common ones included, self-contained."""
+    """The self-contained JSON schema of a command's arguments, common ones included."""
     schema = _inline(command.request)
     extra = _inline(Common)["properties"]
     if not (command.writes or command.writes_with):
@@ -159,7 +159,7 @@ def args_schema(command: Command) -> dict[str, Any]:
 
 
 def _inline(kind: type[Any]) -> dict[str, Any]:
-    """The schema of one type; nested types stay in `$defs`."""
+    """The schema of one type, with nested types in `$defs`."""
     (ref,), defs = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     name = ref["$ref"].rpartition("/")[2]
     schema: dict[str, Any] = defs.pop(name)

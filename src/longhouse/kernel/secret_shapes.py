@@ -1,8 +1,8 @@
-"""The one list of what a secret looks like, and where secrets are in a text.
+"""The one list of the shapes of secrets, and the search for them in a text.
 
-Every shape names literals that it cannot do without; its pattern is tried only where one of them
-stands. The search goes on behind a hit, and no shape can begin inside a run of its own characters,
-so the time is linear in the length of the text. Only ASCII counts as a letter, a digit or a blank:
+Every shape has literals, one of which it must contain; its pattern is tried only where one occurs.
+The search resumes after each match, and no shape can begin inside a run of its own characters, so
+the time is linear in the length of the text. Only ASCII counts as letters, digits and spaces, so
 bytes decoded as Latin-1 give the same spans, as byte offsets.
 """
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LONGEST = 32 * 1024
-"""No secret is longer, its label included: so much text on both sides of a window is enough."""
+"""The longest secret, label included: a window needs this much context on both sides."""
 
 Span = tuple[int, int]
 
@@ -36,9 +36,9 @@ _BASE64 = "A-Za-z0-9+/"
 
 
 class Shape:
-    """One kind of secret: a label, which stays, and the secret behind it.
+    """One kind of secret: a label, which stays visible, and the secret after it.
 
-    Its patterns are compiled when one of its literals is first met: most processes meet none.
+    Its patterns are compiled when one of its literals first occurs; in most processes none does.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Shape:
         self.name = name
         self.literals = tuple(literals)
         self.folded = folded
-        """Whether the literals are in lower case and stand for any case."""
+        """Whether matching ignores case; the literals are then in lower case."""
         self._label, self._secret, self._begun = label, secret, begun
 
     @cached_property
@@ -63,7 +63,7 @@ class Shape:
 
     @cached_property
     def begun(self) -> re.Pattern[str]:
-        """The same, however short: if it reaches the end of a text, the end may have cut it."""
+        """The same at any length; a match that reaches the end of a text may be cut off."""
         return self._compiled(rf"{self._label}{self._begun}")
 
     def _compiled(self, pattern: str) -> re.Pattern[str]:
@@ -71,9 +71,9 @@ class Shape:
 
 
 def _token(name: str, start: str, chars: str, least: int, *literals: str) -> Shape:
-    """A token known by how it starts: `start`, then at least so many of `chars`.
+    """A token recognized by its prefix: `start`, then at least `least` of `chars`.
 
-    It never begins inside a word. One that a preview cut short, with an ellipsis, is hidden too.
+    It never begins inside a word. One that a preview cut short with an ellipsis is hidden too.
     """
     joins = "".join(sign for sign in "_-" if sign in chars.replace(_ALNUM, ""))
     return Shape(
@@ -142,7 +142,7 @@ SHAPES: tuple[Shape, ...] = (
         "aws key id",
         ("AKIA", "ASIA", "ABIA", "ACCA"),
         rf"(?<![{_ALNUM}])",
-        # The secret key that often stands right behind it goes with it.
+        # Includes the secret key that often follows directly.
         rf"A(?:KIA|SIA|BIA|CCA)(?:[A-Z0-9]{{16}}(?![{_ALNUM}])(?:[\s,:|\"']{{1,4}}"
         rf"(?:[{_ALNUM}/+]{{40}}(?![{_ALNUM}/+])|[{_ALNUM}/+]{{0,40}}{_CUT}))?"
         rf"|[A-Z0-9]{{0,16}}{_CUT})",
@@ -241,11 +241,12 @@ SHAPES: tuple[Shape, ...] = (
         rf"[^\s\"'<>]{{0,{_MOST}}}",
     ),
 )
-"""Every kind of secret that is hidden; a test holds examples of each, and what must stay."""
+"""Every kind of secret that is hidden; a test has examples of each, and of what must stay."""
+
 
 
 class _ByLiteral:
-    """The shapes to try where a literal stands, as it is written or whatever its case."""
+    """Shapes indexed by their literals: those matched exactly and those matched in any case."""
 
     def __init__(self, shapes: Iterable[Shape]) -> None:
         self.exact: dict[str, list[Shape]] = {}
@@ -261,7 +262,7 @@ _OURS = _ByLiteral(SHAPES[:1])
 
 
 def secret_spans(text: str) -> list[Span]:
-    """Where the secrets of a text are: in order, apart from each other, labels left out."""
+    """The spans of the secrets in a text, without their labels, sorted and not overlapping."""
     merged: list[Span] = []
     for start, stop in sorted(_found(text, _ALL)):
         if merged and start <= merged[-1][1]:
@@ -272,15 +273,16 @@ def secret_spans(text: str) -> list[Span]:
 
 
 def own_tokens(text: str) -> Iterator[str]:
-    """Every token of this house's make in a text, whether or not it is still good."""
+    """Every Longhouse token in a text, valid or not."""
     for start, stop in _found(text, _OURS):
         yield text[start:stop]
 
 
 def open_from(text: str) -> int:
-    """From where on the end of a text may belong to a secret that goes on behind it.
+    """The offset from which the end of a text may be part of a secret that continues after it.
 
-    Whoever shows a stream as it comes holds so much back; the length of the text if nothing.
+    A stream shown as it arrives must hold back the text from there. The length of the text if
+    nothing needs to be held back.
     """
     held = len(text)
     behind: dict[tuple[Shape, str], int] = {}
@@ -293,7 +295,7 @@ def open_from(text: str) -> int:
 
 
 def shut_until(text: str) -> int:
-    """Up to where the start of a text may belong to a secret that began before it."""
+    """The offset up to which the start of a text may be part of a secret that began before it."""
     block = _BLOCK_ENDS.match(text)
     return max(_FIRST_RUN.match(text).end(), block.end() if block else 0)  # type: ignore[union-attr]
 
@@ -309,14 +311,14 @@ def _found(text: str, by_literal: _ByLiteral) -> Iterator[Span]:
     for at, shape, literal in _candidates(text, by_literal):
         if at >= behind.get((shape, literal), 0) and (hit := shape.pattern.match(text, at)):
             behind[shape, literal] = hit.end()
-            if hit["secret"].strip("*"):  # what is masked already stays as it is
+            if hit["secret"].strip("*"):  # not masked already
                 yield hit.span("secret")
 
 
 def _candidates(
     text: str, by_literal: _ByLiteral, first: int = 0
 ) -> Iterator[tuple[int, Shape, str]]:
-    """Where each shape is worth a try, literal by literal."""
+    """The offsets at which to try each shape, literal by literal."""
     folded = _folded(text) if by_literal.folded else ""
     for where, literals in ((text, by_literal.exact), (folded, by_literal.folded)):
         for literal in [one for one in literals if one in where]:  # most texts hold none
@@ -328,7 +330,7 @@ def _candidates(
 
 
 def _folded(text: str) -> str:
-    """In lower case, every character in its place."""
+    """The text in lower case, with every character at its original offset."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower

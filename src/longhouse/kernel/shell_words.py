@@ -1,8 +1,7 @@
-"""Command lines that are nothing but simple commands: words, quotes, `;`, `&&`, `||` and `|`.
+"""Parses command lines that consist only of simple commands: words, quotes, `;`, `&&`, `||`, `|`.
 
-Whatever else a shell would do with a line (expand, redirect, substitute, group, define, assign,
-run in the background) makes it unreadable here, and policy admits nothing that it cannot read
-completely.
+A line that makes the shell do anything else (expand, redirect, substitute, group, define, assign,
+run in the background) is unreadable here, and policy allows only what it can read completely.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ _ASSIGNING: Final = frozenset(
         *("local", "mapfile", "read", "readarray", "readonly", "typeset", "unset", "wait"),
     )
 )
-"""Builtins that change what later words mean, or that run commands in the names they are given:
+"""Builtins that change the meaning of later words, or run commands embedded in their arguments:
 `read 'a[$(rm x)]'` removes a file."""
 
 
 def simple_commands(line: str) -> list[list[str]] | None:
-    """The words of each simple command of the line; None if there is anything else in it."""
+    """The words of each simple command in the line; None if it contains anything else."""
     commands: list[list[str]] = [[]]
     word: str | None = None
     quoted = False
@@ -73,7 +72,7 @@ def simple_commands(line: str) -> list[list[str]] | None:
 
 
 def _assigns(words: list[str]) -> bool:
-    """Whether a builtin of the shell takes one of the words as the name of a variable."""
+    """Whether the program is a shell builtin that takes one of the words as a variable's name."""
     program, rest = words[0], words[1:]
     if program == "printf":
         return any(word.startswith("-v") for word in rest)
@@ -81,7 +80,7 @@ def _assigns(words: list[str]) -> bool:
 
 
 def _add(command: list[str], word: str, *, quoted: bool) -> bool:
-    """Add a word, unless as the first it would be no program: an assignment, a reserved word."""
+    """Add a word; False if it comes first and names no program (an assignment, a reserved word)."""
     if not command and (not word or _ASSIGNMENT.match(word) or (word in _RESERVED and not quoted)):
         return False
     command.append(word)

@@ -1,7 +1,7 @@
-"""Under which credential a call is made: what handlers may know about who is asking.
+"""The credential a call is made with: what handlers may know about the caller.
 
-Where a rule says "only the one that did this before", it compares `owner`. It names a token without
-being a secret. The person at the machine (no token, or the server's own one) is PERSON.
+Rules such as "only the agent that created it" compare `owner`, which identifies a token without
+being secret. The person at the machine (no token, or the server's own token) is PERSON.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from longhouse.kernel.registry import Role
 __all__ = ["PERSON", "Standing"]
 
 PERSON = "operator"
-"""The owner of what the person at the machine does, whatever program they use for it."""
+"""The owner of everything the person at the machine does, whichever program they use."""
 
 
 class Standing(NamedTuple):
     """The credential of one call.
 
-    `who` has a focus and a checkout of its own: an agent's identity, else a connection; None means
-    that the caller shares those of the workspace. `named` when it is an identity. `workspaces`
+    `who` has its own focus and checkout: an agent identity, or else a connection. If it is None the
+    caller shares those of the workspace. `named` is true if `who` is an identity. `workspaces`
     limits what the call may see; None means all.
     """
 
@@ -32,5 +32,5 @@ class Standing(NamedTuple):
 
     @property
     def leads(self) -> bool:
-        """Whether the caller may decide for others."""
+        """Whether the caller may make decisions for others."""
         return self.role >= Role.MANAGER

@@ -1,8 +1,8 @@
-"""What background processes may do: a pure decision from a profile, rules and what is asked for.
+"""What background processes may do: a pure decision from a profile, rules and a request.
 
-`safe` admits only what a rule allows, `full-auto` all but what a rule forbids; a rule that forbids
-always wins. The server decides when a task is asked for and the runner again before it starts one,
-each by its own profile, both with this function.
+`safe` permits only what a rule allows; `full-auto` permits everything that no rule forbids. A deny
+rule always wins. The server decides when a task is requested, and the runner decides again before
+starting it, each with its own profile, both with this function.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["PolicyDecision", "PolicyRequest", "PolicyRule", "decide", "env_sourc
 _SOURCE: Final = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]{0,127})\Z")
 
 _OURS: Final = "LONGHOUSE_"
-"""How the variables begin that hold the house's own settings, its token among them."""
+"""The prefix of the variables that hold Longhouse's own settings, including its token."""
 
 
 class PolicyRule(Value, frozen=True, kw_only=True):
     """One rule. `tool` is `bash`, `exec`, `env`, or a command of the registry (`jobs.*`).
 
-    `pattern` says which command lines, or which names of variables; without one, all.
-    A rule for `bash` holds for `exec` as well, whose words need no shell.
+    `pattern` selects command lines or, for `env`, names of variables; without it the rule covers
+    all. A rule for `bash` also covers `exec`, which takes the same words without a shell.
     """
 
     id: str
@@ -40,7 +40,7 @@ class PolicyRule(Value, frozen=True, kw_only=True):
 
 
 class PolicyRequest(NamedTuple):
-    """What somebody wants to start."""
+    """A request to start a tool."""
 
     tool: str
     args: Mapping[str, Any]
@@ -48,7 +48,7 @@ class PolicyRequest(NamedTuple):
 
 
 class PolicyDecision(NamedTuple):
-    """Whether it may, by which rule, and why; `rules` are all that it took."""
+    """Whether it may start, the rule that decided, and why; `rules` lists every rule used."""
 
     allowed: bool
     rule: str
@@ -57,7 +57,7 @@ class PolicyDecision(NamedTuple):
 
 
 def decide(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) -> PolicyDecision:
-    """The decision about one call of a tool."""
+    """Decide about one request."""
     if is_programs_tool(asked.tool):
         return _program(profile, rules, asked)
     denied = _first(rules, "deny", lambda rule: _names(rule, asked.tool))
@@ -70,7 +70,7 @@ def decide(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) -> P
 
 
 def env_source(value: Any) -> str | None:
-    """The variable that a value of `env` is taken from; None if it is a literal or wrong."""
+    """The variable that an `env` value refers to; None if it is a literal or malformed."""
     if isinstance(value, Mapping) and set(value) == {"from"} and isinstance(value["from"], str):
         found = _SOURCE.match(value["from"])
         return found[1] if found else None
@@ -85,14 +85,14 @@ def _program(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) ->
             return PolicyDecision(
                 False,
                 f"{profile}.unreadable",
-                "a rule forbids some commands, and this line holds "
-                "more than simple commands, so it cannot be compared",
+                "a rule forbids some commands, and this line contains "
+                "more than simple commands, so it cannot be checked",
             )
         if profile != "full-auto":
             return PolicyDecision(
                 False,
                 f"{profile}.unreadable",
-                "the line holds more than simple commands, which no rule can allow",
+                "the line contains more than simple commands, which no rule can allow",
             )
     for words in commands or ():
         denied = _first(rules, "deny", lambda rule, w=words: _admits(rule, asked.tool, w))
@@ -116,7 +116,10 @@ def _program(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) ->
 def _environment(
     profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest, used: list[str]
 ) -> PolicyDecision:
-    """Variables can turn any program into another: each needs a rule, or full-auto a literal."""
+    """Check `env`, since a variable can turn a program into a different one.
+
+    Each variable needs a rule, except a literal under `full-auto`.
+    """
     env = asked.args.get("env")
     for name, value in env.items() if isinstance(env, Mapping) else ():
         source = env_source(value)
@@ -128,7 +131,7 @@ def _environment(
                     False, denied.id, f"{denied.id} forbids the variable {variable}"
                 )
         if source and source.startswith(_OURS):
-            why = f"{source} is the runner's own, which no program is handed"
+            why = f"{source} is the runner's own variable, which no program may receive"
             return PolicyDecision(False, f"{profile}.env", why)
         for variable in wanted:
             allowed = _first(rules, "allow", lambda rule, v=variable: _admits(rule, "env", [v]))
@@ -169,9 +172,9 @@ def _names(rule: PolicyRule, tool: str) -> bool:
 
 
 def _admits(rule: PolicyRule, tool: str, words: Sequence[str]) -> bool:
-    """Whether the rule is about this command: word by word, a last `*` standing for any rest.
+    """Whether the rule matches this command, word by word; a final `*` matches any remaining words.
 
-    What is allowed leads out of no folder: no name that a `*` stands for is `.` or `..` or empty.
+    An allow rule never leads out of a folder: its `*` does not match `.`, `..` or an empty name.
     """
     if not _covers(rule, tool):
         return False
@@ -197,6 +200,6 @@ def _wanders(pattern: str, word: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _word(pattern: str) -> re.Pattern[str]:
-    """`*` inside a word stands for anything but a slash."""
+    """The pattern as a regular expression; `*` matches anything except a slash."""
     parts = (re.escape(part) for part in pattern.split("*"))
     return re.compile(r"[^/]*".join(parts) + r"\Z", re.DOTALL)

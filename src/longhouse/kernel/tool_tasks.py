@@ -1,7 +1,7 @@
-"""What the control plane and a runner must both know of tool tasks, said once.
+"""The parts of the tool-task protocol shared by the server and the runner.
 
 A tool task is a background process (`PROC-001`), not a work item (`TASK-001`). Names, limits and
-the place of a task's files; constants and pure functions only.
+the location of a task's files; constants and pure functions only.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ DELTAS: Final[dict[Stream, str]] = {
     "stderr": "tool_stderr",
     "pty": "tool_task_output_delta",
 }
-"""The type of frame that carries the output of each stream."""
+"""The frame type that carries the output of each stream."""
 
 DELTA_BYTES: Final = 8_192
-"""The most output that one frame carries."""
+"""The maximum output in one frame."""
 INLINE_BYTES: Final = 524_288
-"""How much output all frames of a task carry together, unless its spec says otherwise; what comes
-after that is referred to by offset and length."""
+"""The maximum output in all frames of a task together, unless its spec says otherwise. Later frames
+refer to the output by offset and length."""
 LOG_BYTES: Final = 16 << 20
-"""How much of each stream is kept, unless the spec says otherwise: its head and its tail."""
+"""How much of each stream's head and tail is kept, unless the spec says otherwise."""
 STDIN_BYTES: Final = 8_192
 SIGNALS: Final = ("HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "TSTP")
 
@@ -62,25 +62,25 @@ _NOT_IN_FOLDER = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def is_programs_tool(tool: str) -> bool:
-    """Whether the tool starts a program; every other tool is a command of the registry."""
+    """Whether the tool starts a program; every other tool is a registry command."""
     return tool in ("bash", "exec")
 
 
 def stream_of(frame_type: str) -> Stream | None:
-    """The stream whose output this type of frame carries."""
+    """The stream whose output this frame type carries."""
     return next((stream for stream, delta in DELTAS.items() if delta == frame_type), None)
 
 
 def signal_named(text: str) -> str | None:
-    """`SIGTERM`, `term` and `TERM` are the same; None for a signal that we do not send."""
+    """Normalize `SIGTERM`, `term` or `TERM` to `TERM`; None for a signal that cannot be sent."""
     name = text.strip().upper().removeprefix("SIG")
     return name if name in SIGNALS else None
 
 
 def host_folder(store: Path, workspace: str) -> Path:
-    """Where the host of a workspace keeps what it knows, never inside the work tree.
+    """The folder for the state of a workspace's host, never inside the work tree.
 
-    A workspace's name begins with a letter or digit, so what comes of it is one plain name.
+    A workspace name begins with a letter or digit, so its escaped form is one plain folder name.
     """
     return store / "tasks" / _NOT_IN_FOLDER.sub(lambda one: f"%{ord(one[0]):02X}", workspace)
 

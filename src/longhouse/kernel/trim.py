@@ -1,7 +1,7 @@
-"""How a result may be cut: declared per command, applied in order, never past what pages need.
+"""Trims: how a result may be cut, declared per command and applied in order.
 
-A trim says which rows or texts go first. Cutting rows of a page also mends the page, so that
-whoever follows its cursor meets every row exactly once.
+A trim says which rows or texts go first. Cutting rows from a page also updates its pagination, so
+that a reader who follows the cursor sees every row exactly once.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Fits = Callable[[], bool]
 
 
 class Pop(msgspec.Struct, frozen=True):
-    """Drop rows of the list at `path`, oldest first, down to `leave`."""
+    """Drop rows from the list at `path`, oldest first, until `leave` remain."""
 
     path: str
     oldest: Literal["first", "last"] = "last"
     leave: int = 0
     cursor: str | None = None
-    """The row key that pages this list (`offset` where the page counts rows): after a cut the page
-    says that it has more, and goes on from the oldest row kept."""
+    """The row key that pages this list (`offset` if the page counts rows). After a cut, the page
+    says that it has more and continues from the oldest row kept."""
     into: str = "next_cursor"
-    """The field of the page that says where to go on."""
+    """The field of the page that says where to continue."""
 
 
 class Clip(msgspec.Struct, frozen=True):
-    """Shorten the strings at `path` (`entries.content` reaches into every row).
+    """Shorten the strings at `path` (`entries.content` applies to every row).
 
-    As little as is needed, and never below `chars`.
+    They are cut no more than needed, and never below `chars`.
     """
 
     path: str
@@ -47,9 +47,9 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """Leave only these fields: the smallest answer that is still worth giving.
+    """Keep only these fields: the smallest answer that is still useful.
 
-    Trims that follow may cut what is left; nothing else ever does.
+    Only the trims after this one may cut what remains.
     """
 
     fields: tuple[str, ...]
@@ -59,7 +59,7 @@ Trim = Pop | Clip | Drop | Keep
 
 
 def apply(trim: Trim, result: Doc, fits: Fits) -> None:
-    """Cut `result` in place as the trim says, only as far as is needed to fit."""
+    """Cut `result` in place as the trim says, only as far as needed to fit."""
     if isinstance(trim, Keep):
         for name in result.keys() - {*trim.fields, "truncated"}:
             del result[name]
@@ -79,12 +79,12 @@ def apply(trim: Trim, result: Doc, fits: Fits) -> None:
 
 
 def clip_text(text: str, chars: int) -> str:
-    """At most `chars` of the text, with an ellipsis where it was cut."""
+    """At most `chars` of the text, with an ellipsis if it was cut."""
     return text if len(text) <= chars else text[: max(chars - 1, 0)] + "…"
 
 
 def empty(holder: Doc, name: str) -> None:
-    """Drop every row of a list, declared or not, and mend the page it belongs to."""
+    """Drop every row of a list, declared or not, and update the page it belongs to."""
     rows: list[Any] = holder[name]
     trim = Pop(name, cursor=name)
     page = _page(Pop(name), holder, name, len(rows))
@@ -93,7 +93,7 @@ def empty(holder: Doc, name: str) -> None:
 
 
 def _holders(value: Any, path: Sequence[str]) -> list[Doc]:
-    """The objects at `path`, reaching into every row of the lists on the way."""
+    """The objects at `path`, following every row of the lists on the way."""
     level: list[Any] = [value]
     for name in path:
         level = [v[name] for v in level if isinstance(v, dict) and name in v]
@@ -102,7 +102,7 @@ def _holders(value: Any, path: Sequence[str]) -> list[Doc]:
 
 
 def _most(low: int, high: int, fits_with: Callable[[int], bool]) -> int:
-    """The largest number that fits, found by halving; `low` when none does."""
+    """The largest number that fits, by binary search; `low` if none does."""
     while low < high:
         middle = (low + high + 1) // 2
         if fits_with(middle):
@@ -141,7 +141,7 @@ def _pop(trim: Pop, rows: list[Any], holder: Doc, name: str, fits: Fits) -> None
 
 
 def _page(trim: Pop, holder: Doc, name: str, count: int) -> Doc:
-    """What describes this list: its own pagination, the shared one if it counts it, or no one."""
+    """The object that describes this list: its own pagination, a shared one, or an empty object."""
     if f"{name}_pagination" in holder:
         return holder[f"{name}_pagination"]  # type: ignore[no-any-return]
     page = holder.get("pagination")
@@ -152,7 +152,7 @@ def _page(trim: Pop, holder: Doc, name: str, count: int) -> Doc:
 
 
 def _repage(trim: Pop, page: Doc, rows: list[Any], name: str) -> None:
-    """Say how many rows are left and where to go on, so that no row is lost between pages."""
+    """Record how many rows remain and where to continue, so that no row is lost between pages."""
     if "count" in page:
         page["count"] = len(rows)
     for key in ("has_more", f"has_more_{name}"):
@@ -165,5 +165,5 @@ def _repage(trim: Pop, page: Doc, rows: list[Any], name: str) -> None:
     elif rows:
         page[trim.into] = (rows[0] if trim.oldest == "first" else rows[-1])[trim.cursor]
     else:
-        # Nothing is left of this page: going on means asking for the same page again.
+        # No rows are left on this page: continuing means asking for the same page again.
         page[trim.into] = page.get("cursor")

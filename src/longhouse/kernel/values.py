@@ -1,7 +1,7 @@
 """The base classes of every value that crosses a surface.
 
-Requests come in, results go out; both are frozen, so that a value seen once stays true. A field
-without a default is always in the answer, a field with one is left out while it holds it.
+Requests and results are immutable. A field without a default is always in the answer; a field with
+one is omitted while it has its default value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic
 import msgspec
 from msgspec import Meta
 
-if TYPE_CHECKING:  # defaults of type variables came with Python 3.13, and only checkers need them
+if TYPE_CHECKING:  # Python 3.13 added defaults for type variables; only checkers need them
     from typing_extensions import TypeVar
 
     ResultT = TypeVar("ResultT", bound="Result", default="Result", covariant=True)
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 Json = dict[str, Any]
-"""A caller's own JSON object, kept as it came."""
+"""A JSON object supplied by the caller and stored unchanged."""
 
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
@@ -44,23 +44,23 @@ Seq = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Anything that is stored or sent whole."""
+    """Anything stored or sent as a unit."""
 
 
 class Request(Value, Generic[ResultT], frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The arguments of one command; its class names the command for the SDK.
+    """The arguments of one command; the SDK identifies the command by the class.
 
     `class CreateJob(Request["JobMoved"], …)` tells type checkers what the SDK returns for it; the
-    registry holds it to the handler's own annotation.
+    registry checks that it matches the handler's annotation.
     """
 
 
 class Result(Value, frozen=True, kw_only=True):
-    """The answer of one command, before budgets and redaction."""
+    """The result of one command, before budgets and redaction."""
 
 
 def only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
-    """The one class of that kind among the annotations, looking into unions."""
+    """The single class of that kind among the annotations, including members of unions."""
     parts = [part for hint in hints.values() for part in _parts(hint)]
     found = [part for part in parts if isinstance(part, type) and issubclass(part, kind)]
     if what == "request" and len(found) > 1:
@@ -71,13 +71,13 @@ def only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
 
 
 def _parts(hint: Any) -> list[Any]:
-    """The plain types that an annotation is made of."""
+    """The plain types that make up an annotation."""
     inner = typing.get_args(hint)
     return [part for one in inner for part in _parts(one)] if inner else [hint]
 
 
 def agree(cmd: str, request: type[Request], result: type[Result]) -> None:
-    """A request that names its result (`Request["JobMoved"]`) must name the handler's."""
+    """Check that a request which names its result (`Request["JobMoved"]`) names the handler's."""
     for base in request.__dict__.get("__orig_bases__", ()):
         for named in typing.get_args(base):
             name = getattr(named, "__forward_arg__", None) or getattr(named, "__name__", named)

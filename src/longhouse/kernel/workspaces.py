@@ -1,6 +1,6 @@
-"""Which workspaces a server lets callers name: one rule for every surface and command.
+"""Which workspaces callers of a server may use: one rule for every surface and command.
 
-An allowlist, where there is one, replaces the lock.
+An allowlist, if configured, replaces the lock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class WorkspaceRules(Protocol):
 
 
 def permit_workspace(rules: WorkspaceRules, name: str) -> None:
-    """Refuse a name that is not one, or that may not be used here, and say which may."""
+    """Refuse an invalid name, or one that may not be used here; the error says which may."""
     check_workspace(name)
     if rules.workspace_allowlist:
         if name not in rules.workspace_allowlist:
@@ -43,7 +43,7 @@ def permit_workspace(rules: WorkspaceRules, name: str) -> None:
 
 
 def fallback_workspace(rules: WorkspaceRules) -> str | None:
-    """A workspace that may be used: the default one, or the first that is allowed."""
+    """A workspace that may be used: the default, or else the first on the allowlist."""
     allowed = rules.workspace_allowlist
     if allowed and rules.default_workspace not in allowed:
         return allowed[0]
