@@ -1,9 +1,9 @@
-"""The one way in: from a command name and arguments to an answer, the same for every surface.
+"""The single entry point: from a command name and arguments to an answer, for every surface.
 
-    arguments → common ones split off → role → workspace → request value → handler in a transaction
+    role → arguments, common ones split off → request value → workspace → handler in a transaction
     → redaction → budget → envelope or lines
 
-No rule lives in a surface, and no surface reaches a room but through here.
+Surfaces contain no rules and reach the rooms only through here.
 """
 
 from longhouse.dispatch.calls import Caller, ClientSession, Observer, Prepared

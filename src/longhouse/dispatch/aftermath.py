@@ -1,8 +1,8 @@
-"""What follows an answer: observers, and the reactions of rooms to committed writes.
+"""Work after an answer: observers, and the rooms' reactions to committed writes.
 
-All of it runs on threads of its own once the answer is known, so that it can neither change nor
-delay it. A failure is logged and harms nothing else. A house without observer and services starts
-no thread.
+It runs on separate threads once the answer is known, so it can neither change nor delay the answer.
+A failure is logged and affects nothing else. A house without an observer and services starts no
+thread.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from longhouse.kernel.contributions import CommittedWrite
 __all__ = ["Aftermath", "Background"]
 
 GATHER_S = 0.01
-"""How long a thread waits for more before it works: one wake-up serves many calls."""
+"""How long a thread waits for more work before it starts, so that one wake-up serves many calls."""
 
 CLOSE_S = 5.0
 MOST_WAITING = 10_000
-"""Observations kept while an observer hangs; further ones are dropped."""
+"""How many jobs may be queued, for example while an observer hangs; then the oldest are dropped."""
 
 
 class Background:
-    """Runs jobs one after another on a thread that starts with the first of them.
+    """Runs jobs one after another on a thread that starts with the first job.
 
-    A job put again under the key of one that still waits is that job.
+    A job whose key is already in the queue is not queued again.
     """
 
     def __init__(self, name: str) -> None:
@@ -55,11 +55,11 @@ class Background:
             self._wake.set()
 
     def settle(self, timeout_s: float | None = None) -> bool:
-        """Wait until everything that was put has run; False when the time ran out."""
+        """Wait until every queued job has run; False on timeout."""
         return self._idle.wait(timeout_s)
 
     def close(self) -> None:
-        """Finish what waits, but do not wait long for work that hangs."""
+        """Finish the queued jobs, but wait at most `CLOSE_S` seconds for them."""
         self._ending.set()
         self._wake.set()
         if self._thread is not None:
@@ -92,12 +92,12 @@ class Background:
         import logging
 
         logging.getLogger(self._name).warning(
-            "failed after the answer; the answer stands", exc_info=error
+            "failed after the call was answered; the answer stands", exc_info=error
         )
 
 
 class Aftermath:
-    """Hands each finished call to the observer, and each committed write to its reactions."""
+    """Passes each finished call to the observer, and each committed write to its reactions."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Aftermath:
         self._reacting = Background("longhouse.reaction")
 
     def observed(self, *finished: Any) -> None:
-        """Tell the observer of a finished call, in the context that the call ran in."""
+        """Report a finished call to the observer, in the context in which the call ran."""
         if self._observe is not None:
             import contextvars
 
@@ -118,14 +118,14 @@ class Aftermath:
             self._observing.put(lambda: context.run(observe, *finished))
 
     def committed(self, cmd: str, commit: Callable[[], CommittedWrite]) -> None:
-        """React to a committed write; one reaction at most waits for each workspace."""
+        """Queue the reactions to a committed write, each at most once per command and workspace."""
         for react in self._reactions.get(cmd, ()):
             made = commit()
             key = (react, cmd, made.workspace)
             self._reacting.put(lambda react=react, made=made: react(made), key)  # type: ignore[misc]
 
     def settle(self, timeout_s: float | None = None) -> bool:
-        """Wait for everything that follows the calls answered so far."""
+        """Wait for the observations and reactions of all calls answered so far."""
         return self._observing.settle(timeout_s) and self._reacting.settle(timeout_s)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes the answer: redacted once, cut to its budget, as the JSON envelope or as lines."""
+"""Builds the answer: redacted, cut to its budget, as the JSON envelope or as lines."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _COMMANDS_SHOWN = 2
 _BUDGET_TEXT = {
     "BUDGET_TRUNCATED": (
         "the answer was cut to fit",
-        "page on, narrow the call or raise max_chars",
+        "get the next page, narrow the call or raise max_chars",
     ),
     "BUDGET_MINIMAL": ("the answer was cut to its smallest form", "raise max_chars"),
     "BUDGET_MIN_CLAMPED": (
-        "the budget is below the smallest answer, which is what you see",
+        "the budget is below the smallest answer, which was returned",
         "raise max_chars",
     ),
 }
@@ -37,7 +37,7 @@ _LAST_IN_LINES = ("recover.example.call::", "recover.schema.get::")
 
 
 def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome) -> Answer:
-    """A success, in the form that was asked for."""
+    """The answer to a successful call, in the requested format."""
     command, tx = prepared.command, outcome.tx
     raw = msgspec.json.encode(outcome.result)
     result = msgspec.to_builtins(outcome.result)
@@ -47,7 +47,7 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
     warnings: list[dict[str, Any]] = [msgspec.to_builtins(w) for w in tx.warnings]
     if outcome.replayed:
         warnings.append(
-            _warning("ALREADY_DONE", "this key was answered before; nothing was written again")
+            _warning("ALREADY_DONE", "this key was used before; nothing was written again")
         )
     suggestions = offered(facts.registry, prepared.caller, tx.suggestions)
     if prepared.writes and not suggestions:
@@ -86,8 +86,8 @@ def answer_error(
     *,
     intent: str = "error",
 ) -> Answer:
-    """A refusal with what mends it; a defect of ours tells the caller nothing internal."""
-    from longhouse.dispatch.recovery import mend  # not paid for by calls that succeed
+    """The answer to a failed call, with actions that fix it; a bug reveals nothing internal."""
+    from longhouse.dispatch.recovery import mend  # imported here because most calls succeed
 
     if isinstance(error, LonghouseError):
         shown = error
@@ -113,7 +113,7 @@ def _lines(
     warnings: list[dict[str, Any]],
     actions: list[dict[str, Any]],
 ) -> str:
-    """The state first, then warnings, rows, and the best next commands."""
+    """The state first, then warnings, rows and the most urgent next commands."""
     command, budget = prepared.command, prepared.budget
     render = command.lines or (lambda whole: bm.plain_lines(command.cmd, whole))
     state, *rows = bm.tidy(render(result))
@@ -137,13 +137,13 @@ def _paste(facts: HouseFacts, actions: list[dict[str, Any]]) -> list[str]:
 
 
 def _rank_in_lines(action: dict[str, Any]) -> int:
-    """What mends this very case before examples, examples before schemas."""
+    """Ranks fixes for this particular error before examples, and examples before schemas."""
     starts = (action["action_id"].startswith(prefix) for prefix in _LAST_IN_LINES)
     return sum((index + 1) * hit for index, hit in enumerate(starts))
 
 
 def _usable_workspace(facts: HouseFacts, args: dict[str, Any], caller: Caller | None) -> str | None:
-    """Where the offered calls should go: what was asked for if it may be, else what may."""
+    """The workspace for suggested calls: the requested one if permitted, else one that is."""
     who, asked = caller or Caller(Role.VIEWER), args.get("workspace")
     with suppress(LonghouseError):
         if isinstance(asked, str):

@@ -1,4 +1,4 @@
-"""The values of one call on its way through: who calls, what was understood, what came of it."""
+"""The values that describe one call: its caller, its prepared form and its outcome."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["Caller", "ClientSession", "HandlerOutcome", "Observer", "Prepared"]
 class ClientSession:
     """What one client connection remembers between calls.
 
-    `home` is the workspace that it was opened for, `workspace` the one chosen since. One that is
-    not `kept` ends with its call. `key` names the connection, the same after a restart of the
-    server; one without a key shares the workspace's focus and checkout.
+    `home` is the workspace it was opened for, `workspace` the one chosen since. A session that is
+    not `kept` ends with its call. `key` identifies the connection, even across server restarts; a
+    session without a key shares the workspace's focus and checkout.
     """
 
     __slots__ = ("home", "kept", "key", "workspace")
@@ -42,12 +42,12 @@ class ClientSession:
 
 
 class Caller:
-    """Who calls: a role, whose token it is, and a session where the surface has one.
+    """The maker of a call: its role, the owner of its token, and its session if there is one.
 
-    `agent` is the name that the token carries: the caller acts as that one and no other. `name` is
-    a default that whoever set the connection up has chosen, `said` one that the caller claims.
-    `waits` is entered while a call waits; a surface may bound by it how many do. `revoked` ends
-    those waits.
+    `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
+    default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
+    is a context entered while a call waits, with which a surface can limit the number of waiting
+    calls. Setting `revoked` ends those waits.
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class Caller:
 
 
 class Observer(Protocol):
-    """Hears of every finished call: metrics and logs."""
+    """Receives every finished call, for metrics and logs."""
 
     def __call__(
         self, cmd: str, answer: Answer, seconds: float, defect: BaseException | None
@@ -94,7 +94,7 @@ class Observer(Protocol):
 
 
 class HandlerOutcome:
-    """What the handler made of it, with the notes its transaction gathered."""
+    """The handler's result, and the transaction with its warnings and suggestions."""
 
     __slots__ = ("replayed", "result", "tx", "wait")
 
@@ -106,7 +106,7 @@ class HandlerOutcome:
 
 
 class Prepared:
-    """A call that has been understood and allowed; its `work` runs in a transaction."""
+    """A call that has been decoded and permitted; its `work` runs in a transaction."""
 
     __slots__ = (
         "acts_as",
@@ -146,7 +146,7 @@ class Prepared:
         self.started = started
         self.writes = writes
         self.acts_as: str | None = None
-        """A name that the caller says is its own, to be checked inside the transaction."""
+        """A name that the caller claims as its own, to be checked inside the transaction."""
         self.deadline: float | None = None
         self.seen = 0
         self.made_ahead: tuple[Any, ...] = ()
@@ -155,7 +155,7 @@ class Prepared:
 
     @property
     def asks(self) -> str | None:
-        """Of which kind the questions are that its work yields, if it does."""
+        """The command's name if its handler yields statements for batching, else None."""
         return self.command.cmd if self.command.asks else None
 
     def work_ahead(self, tx: Tx) -> Any:
@@ -163,7 +163,7 @@ class Prepared:
         return self.command.ahead(tx, self.request)
 
     def wait_left(self, outcome: HandlerOutcome | Refused) -> float | None:
-        """Seconds that a waiting call may still wait, None when it has its answer."""
+        """Seconds that a waiting call may still wait; None once it has its result."""
         if isinstance(outcome, Refused) or outcome.wait is None:
             return None
         now = time.monotonic()

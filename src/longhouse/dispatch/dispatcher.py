@@ -1,4 +1,4 @@
-"""Carries out calls: understands and allows them, runs the handler, hands over to the answer."""
+"""Runs calls: validates and authorizes them, runs the handler and builds the answer."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["Dispatcher"]
 
 LONG_READ_S = 0.005
-"""As long as Python lets one thread run before another gets its turn."""
+"""Python's default thread switch interval."""
 
 
 class Dispatcher:
-    """Carries out calls against one open store."""
+    """Runs calls against one open store."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Dispatcher:
         self.facts = facts
         self.clock = clock
         self.time_of_calls = time_of_calls
-        """When a call takes place; None leaves it to the store's own clock, read under the lock."""
+        """The time of a call; None means the store's own clock, read under its lock."""
         self.ids = ids
         self.aftermath = Aftermath(observe, self._reactions() if facts.services else None)
         self._bound: set[str] = set()
@@ -68,7 +68,7 @@ class Dispatcher:
         self._ending = False
 
     def call(self, cmd: str, args: Any, caller: Caller) -> Answer:
-        """Carry out one call and wait for its answer."""
+        """Run one call and wait for its answer."""
         started = time.perf_counter()
         try:
             prepared = self._prepare(cmd, args, caller, started)
@@ -96,30 +96,33 @@ class Dispatcher:
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused
     ) -> HandlerOutcome | Refused:
-        """Look again whenever the workspace moves, until there is an answer or no time is left."""
+        """Run the handler again whenever the workspace changes, until it answers or times out."""
         while left_s := prepared.wait_left(outcome):
             await self._moved(prepared, left_s)
             if prepared.caller.revoked:
-                raise Unauthenticated("this token was revoked, or its time ran out")
+                raise Unauthenticated("this token was revoked or has expired")
             if self._ending:
-                prepared.deadline = 0.0  # one more look, and that is the answer
+                prepared.deadline = 0.0  # run once more, and answer with the result
             outcome = await self._run_async(prepared, self._again(prepared))
         return outcome
 
     def end_waits(self) -> None:
-        """Answer who waits, now and from now on, as if the time had run out. In the event loop."""
+        """Answer all waiting calls, now and in future, as if they had timed out.
+
+        Call it in the event loop.
+        """
         self._ending = True
         for moved in self._waits:
             moved.set()
 
     def end_revoked_waits(self) -> None:
-        """Refuse those who wait under a token that was revoked. In the event loop."""
+        """Refuse the calls that wait under a revoked token. Call it in the event loop."""
         for moved, caller in self._waits.items():
             if caller.revoked:
                 moved.set()
 
     def portal(self, tool: str, arguments: Any, caller: Caller) -> Answer:
-        """Carry out one portal call, whatever is wrong with it."""
+        """Run one portal call; a malformed one is answered with an error."""
         started = time.perf_counter()
         try:
             cmd, args = self.call_portal(tool, arguments)
@@ -136,17 +139,17 @@ class Dispatcher:
         return await self.call_async(cmd, args, caller)
 
     def call_portal(self, tool: str, arguments: Any) -> tuple[str, dict[str, Any]]:
-        """The command and plain arguments that a portal call means."""
+        """The command and plain arguments of a portal call."""
         return unwrap(self.registry, tool, arguments)
 
     def choose_workspace(self, asked: str | None, caller: Caller, *, needed: bool = True) -> str:
-        """Explicit, then the session's, then the configured one; never a guess."""
+        """The requested workspace, else the session's, else the configured one; never a guess."""
         return choose_workspace(self.facts, asked, caller, needed=needed)
 
     def fail(
         self, intent: str, error: LonghouseError, args: Any = None, caller: Caller | None = None
     ) -> Answer:
-        """An error that happened before any command was known, in the same shape."""
+        """The answer for an error that occurred before the command was known."""
         return self._fail(intent, args, error, time.perf_counter(), caller)
 
     def _prepare(self, cmd: str, args: Any, caller: Caller, started: float) -> Prepared:
@@ -188,7 +191,7 @@ class Dispatcher:
     def _work(
         self, prepared: Prepared, tx: Tx
     ) -> HandlerOutcome | Refused | Asking[HandlerOutcome | Refused]:
-        """What runs inside the transaction."""
+        """The part of a call that runs inside the transaction."""
         command, request, key = prepared.command, prepared.request, prepared.common.idempotency_key
         outcome = HandlerOutcome(tx)
         if name := prepared.acts_as:
@@ -206,8 +209,8 @@ class Dispatcher:
         if prepared.writes and default not in (None, tx.workspace) and tx.last_seq() == 0:
             tx.warn(
                 "NEW_WORKSPACE",
-                f"workspace {tx.workspace!r} was new; this call made it",
-                f"if that was a slip, repeat the call with workspace={default}",
+                f"this call created the workspace {tx.workspace!r}",
+                f"if that was a mistake, repeat the call with workspace={default}",
             )
         made = command.handler(tx, request, *prepared.made_ahead)
         if command.asks:
@@ -217,7 +220,7 @@ class Dispatcher:
     def _asking(
         self, prepared: Prepared, outcome: HandlerOutcome, steps: Asking[Any]
     ) -> Asking[HandlerOutcome | Refused]:
-        """The same for a handler that yields its question to the database."""
+        """The same for a handler that yields its statements."""
         made = yield from steps
         return self._made(prepared, outcome, made)
 
@@ -251,8 +254,8 @@ class Dispatcher:
     async def _run_async(self, prepared: Prepared, call: Call) -> HandlerOutcome | Refused:
         """The same for event loops.
 
-        Reads of a local store are short, and handing one to a thread takes longer than most of
-        them: they run at once, but for those that took long in that workspace the last time.
+        Most reads of a local store take less time than handing them to a thread, so they run
+        directly in the loop, except those that were slow in that workspace last time.
         """
         workspace, work = prepared.workspace, prepared.work
         outcome: HandlerOutcome | Refused
@@ -276,7 +279,7 @@ class Dispatcher:
         return outcome
 
     def _again(self, prepared: Prepared) -> Call:
-        """The same call, later: a waiting handler sees the time of each look."""
+        """The same call at the current time, for each further run of a waiting handler."""
         before = prepared.call
         return Call(
             now_ms=self.time_of_calls(),
@@ -289,11 +292,11 @@ class Dispatcher:
         )
 
     def _own(self) -> Call:
-        """A call that nobody made: what follows from another."""
+        """A call without a caller, for the writes of reactions."""
         return Call(now_ms=self.time_of_calls(), ids=self.ids, facts=self.facts)
 
     async def _moved(self, prepared: Prepared, timeout_s: float) -> None:
-        """Sleep until the workspace has moved on, the time has run out, or the wait is ended."""
+        """Sleep until the workspace changes, the time is up, or the wait is ended."""
         import asyncio
 
         workspace, after = prepared.workspace, prepared.seen
@@ -359,7 +362,7 @@ class Dispatcher:
         self.aftermath.observed(cmd, answer, time.perf_counter() - started, defect)
 
     def _reactions(self) -> dict[str, list[Callable[[CommittedWrite], object]]]:
-        """Who reacts to which command."""
+        """The reactions to each command."""
         found: dict[str, list[Callable[[CommittedWrite], object]]] = {}
         for reaction in self.registry.reactions:
             for cmd in reaction.cmds:
@@ -379,7 +382,7 @@ class Dispatcher:
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """The budget asked for; a command may declare one of these arguments itself."""
+    """The requested budget; a command may define some of these arguments itself."""
 
     def asked(knob: str) -> int | None:
         value = own.get(knob, getattr(common, knob, None))

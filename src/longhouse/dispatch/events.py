@@ -1,7 +1,7 @@
-"""One log row as it leaves the house: the same for `/events`, the SDK and the command line.
+"""Log rows as events, identical for `/events`, the SDK and the command line.
 
-Secrets are hidden in every field, `subject`, `ref` and `actor` as well as `data`, and an event is
-bounded: one that is too large keeps everything but its data and says `clipped`.
+Secrets are hidden in every field: `subject`, `ref` and `actor` as well as `data`. The size of an
+event is bounded: one that is too large loses its data and says `clipped`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
 
 PAGE_ROWS = 500
 STRETCH_SEQS = 20_000
-"""How much of the log one look into a stretch of it goes through at most."""
+"""The maximum length of log that one read of a stretch scans."""
 EVENT_BYTES = 64 * 1024
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 
 
 class Frame(NamedTuple):
-    """One event as bytes for the wire, with what followers filter by."""
+    """One event as bytes for the wire, with the fields that followers filter by."""
 
     seq: int
     stream: str
@@ -47,8 +47,8 @@ class Frame(NamedTuple):
 class Filter(NamedTuple):
     """Which rows a reader wants; empty means all.
 
-    A row of a kind in `newest` is wanted only if no row of its stream, subject and kind follows, as
-    by a fold in which the next one replaces it. Only a read that ends somewhere can say so.
+    A row whose kind is in `newest` is wanted only if no later row has the same stream, subject and
+    kind. Only a read with an end (`log_stretch`) can tell.
     """
 
     streams: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class Filter(NamedTuple):
 
 
 def event_of(row: Row) -> dict[str, Any]:
-    """A row of the log as callers get it."""
+    """A row of the log as callers receive it."""
     return _event(row)[0]
 
 
@@ -83,7 +83,7 @@ def sse(name: str, seq: int, data: bytes) -> bytes:
 
 
 def log_page(tx: Tx, after: int, limit: int, subject: str | None = None) -> tuple[list[Row], int]:
-    """Rows past `after`, and the seq up to which this look has seen everything."""
+    """Rows after `after`, and the seq up to which the log has now been read."""
     if subject is None:
         rows = tx.all(sql.log_after, after=after, limit=limit)
     else:
@@ -92,7 +92,7 @@ def log_page(tx: Tx, after: int, limit: int, subject: str | None = None) -> tupl
 
 
 def log_stretch(tx: Tx, after: int, until: int, wanted: Filter) -> tuple[list[Row], int]:
-    """Wanted rows past `after` and not past `until`, and the seq up to which this look has seen."""
+    """Wanted rows after `after` and up to `until`, and the seq up to which this read got."""
     upto = min(after + STRETCH_SEQS, until)
     rows = tx.all(
         sql.log_stretch,

@@ -1,9 +1,9 @@
-"""Calls that may be repeated: one key, one effect, the same answer again.
+"""Idempotency keys: a call repeated with its key has one effect and gets the same answer.
 
-The answer is remembered in the transaction that made it true, so a refused call is not remembered
-and two at once have one effect. Keys belong to a workspace and to the token that used them: nobody
-is answered with what another caller was told. A credential is never stored. A repeated call gets a
-new one in its place, and the one that the first answer carried stops working.
+The answer is stored in the transaction that made the change, so a refused call is not remembered,
+and two concurrent calls have one effect. A key is scoped to its workspace and to the token that
+used it, so no caller is given another caller's answer. Credentials are never stored: a repeated
+call gets a new one, and the one in the first answer stops working.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from longhouse.store.tx import Tx
 __all__ = ["recall", "remember", "scoped"]
 
 CREDENTIAL = "credential_digest"
-"""Where the digest of a credential is kept, beside the answer that carried it."""
+"""The field of a stored answer that holds the digest of its credential."""
 
 
 def scoped(owner: str, key: str | None) -> str | None:
-    """The key as it is stored: of one caller."""
+    """The key as stored: scoped to one owner."""
     return f"{owner}\n{key}" if key else None
 
 
 def recall(tx: Tx, key: str, command: Command, request: Request) -> Any:
-    """What this key was answered before, or None; another call under the same key is refused."""
+    """The earlier answer to this key, or None; raises Conflict if the key was for another call."""
     row = tx.remembered(scoped(tx.by.owner, key) or "")
     if row is None:
         return None
     if (row["cmd"], row["digest"]) != (command.cmd, _digest(command, request)):
         raise Conflict(
-            f"idempotency_key: {key!r} was used for another call of {row['cmd']}",
+            f"idempotency_key: {key!r} was already used for a different {row['cmd']} call",
             recovery="use a new key for a new call",
         )
     answer = msgspec.json.decode(row["answer"])
@@ -58,16 +58,17 @@ def remember(tx: Tx, key: str, command: Command, request: Request, result: Any) 
 
 
 def _credential(token: str) -> str:
-    """What is kept of a credential: the digest by which its room knows it."""
+    """The digest of a credential, by which its room recognizes it."""
     import hashlib
 
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _digest(command: Command, request: Request) -> str:
-    """The same for the same meaning: order, nulls and spelled-out defaults do not matter.
+    """A digest of what the request means: order, nulls and explicit defaults do not matter.
 
-    What somebody typed may be a password, which a digest would betray: only its length counts.
+    An argument in `unkept` may be a typed password, which its digest could reveal, so only its
+    length counts.
     """
     import hashlib
 

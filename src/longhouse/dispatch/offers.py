@@ -1,4 +1,4 @@
-"""Which of the suggested calls are offered: those that exist here and that the caller may make."""
+"""Selects the suggested calls to offer: those that exist here and that the caller may make."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PROGRAMS = frozenset(
         "tool.task_held",
     }
 )
-"""Written by programs in their loops, which know what they do next."""
+"""Commands that programs call in their loops; a program needs no suggestion for what to do next."""
 
 _NEXT = {"jobs": "jobs.radar", "think": "think.watch"}
 _NEXT_ELSEWHERE = "tasks.execute.next"
 
 
 def follow_up(registry: Registry, command: Command) -> list[Suggestion]:
-    """What to call after a write that offers nothing itself."""
+    """The suggestion after a write that suggests nothing itself."""
     cmd = _NEXT.get(command.portal, _NEXT_ELSEWHERE)
     if command.cmd in PROGRAMS or cmd not in registry:
         return []
@@ -48,7 +48,10 @@ def follow_up(registry: Registry, command: Command) -> list[Suggestion]:
 def offered(
     registry: Registry, caller: Caller | None, suggestions: Iterable[Suggestion]
 ) -> list[Suggestion]:
-    """Those that this house has and this caller may make; of fallbacks, the last where need be."""
+    """The suggestions that exist here and are permitted to the caller.
+
+    If only fallbacks remain, the last of them.
+    """
     found = [s for s in suggestions if _may(registry, caller, s)]
     return [s for s in found if not s.fallback] or found[-1:]
 

@@ -1,9 +1,9 @@
-"""From the envelope of a portal call to a command and its plain arguments.
+"""Turns the envelope of a portal call into a command and its plain arguments.
 
     {workspace?, op, cmd?, args, budget_profile?, fmt?}
 
-`status` and `open` are flat. What stands beside `args` is taken as an argument too, since clients
-flatten; the envelope's workspace wins over the one in `args`.
+`status` and `open` are flat. Other fields beside `args` count as arguments too, since some clients
+flatten them. The envelope's workspace wins over the one in `args`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KINDS = {"TASK-": "task", "PLAN-": "plan"}
 
 
 def unwrap(registry: Registry, tool: str, arguments: Any) -> tuple[str, dict[str, Any]]:
-    """The command and plain arguments that a portal call means."""
+    """The command and plain arguments of a portal call."""
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
@@ -44,7 +44,7 @@ def unwrap(registry: Registry, tool: str, arguments: Any) -> tuple[str, dict[str
 
 
 def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
-    """`target` of a task command as the `task` or `plan` that it names."""
+    """Replace a task command's `target` by the `task` or `plan` that it names."""
     own = command.fields()
     if args.get("target") is None or command.portal != "tasks" or "target" in own:
         return args
@@ -79,7 +79,7 @@ def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
 def _same_command(command: Command, cmd: Any) -> None:
     if cmd is not None and str(cmd).strip().lower() != command.cmd:
         raise InvalidInput(
-            f"cmd: op={command.op} stands for {command.cmd}, not {str(cmd)[:80]!r}; fix: op=call"
+            f"cmd: op={command.op} means {command.cmd}, not {str(cmd)[:80]!r}; fix: op=call"
         )
 
 

@@ -1,7 +1,6 @@
-"""What to do about an error: the calls that mend it, each complete and allowed to the caller.
+"""Recovery from an error: calls that fix it, each complete and permitted to the caller.
 
-Here are the calls that are the failed one with something changed; rooms add theirs with
-`room.recovers`.
+This module suggests the failed call with corrections; rooms add suggestions with `room.recovers`.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ def mend(
     args: dict[str, Any],
     caller: Caller | None,
 ) -> list[Suggestion]:
-    """The calls worth making after this error, those of the room that refused first.
+    """The calls that help after this error, starting with those of the room that raised it.
 
-    Where only names were wrong, the same call under the right ones is all that anybody needs.
+    If only names were wrong, the same call with the right names is the only suggestion added.
     """
     corrected = _corrected(facts, error, command, args)
     found = [*error.suggest, *corrected]
@@ -58,7 +57,7 @@ def mend(
 def _corrected(
     facts: HouseFacts, error: LonghouseError, command: Command | None, args: dict[str, Any]
 ) -> list[Suggestion]:
-    """The failed call with what was wrong about it changed."""
+    """The failed call with its mistake corrected."""
     if isinstance(error, BudgetExceeded) and command:
         most = min(error.most, _own_most(command, error.knob))
         return _again(command, args, "recover.budget.clamp", {error.knob: most})
@@ -76,7 +75,7 @@ def _corrected(
 
 
 def _inner(args: dict[str, Any]) -> dict[str, Any]:
-    """The command's own arguments, of a portal call or a plain one."""
+    """The command's arguments, from a portal call or a plain one."""
     if not args.keys() & {"op", "cmd"}:
         return args
     inner = args.get("args")
@@ -96,9 +95,10 @@ def _renamed(command: Command, args: dict[str, Any]) -> dict[str, Any]:
 def _again(
     command: Command, args: dict[str, Any], action: str, changes: dict[str, Any]
 ) -> list[Suggestion]:
-    """The same call with these changes, if it is right otherwise.
+    """The same call with these changes, if it is otherwise valid.
 
-    A token is not repeated: a read runs without it, and a write shows where it belongs.
+    The caller's agent_token is dropped from a read, which runs without it; in a write, redaction
+    hides it and leaves the field in place.
     """
     aimed = {**aim(command, args), **changes}
     secret = None if command.writes else aimed.pop("agent_token", None)

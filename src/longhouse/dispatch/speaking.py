@@ -1,8 +1,8 @@
-"""Who speaks in a call, and whether they may: role, workspace, and the name that the log records.
+"""Who acts in a call, and whether they may: role, workspace, and the name that the log records.
 
-A token that carries a name acts as that agent and as no other. A caller that leads may speak for
-anybody. Everybody else may use a name that nobody registered, or an identity that it has proved to
-be its own (`room.vouches`).
+A token bound to a name acts as that agent and no other. A manager or operator may act as anyone.
+Any other caller may use a name that is not registered, or an identity that it has proved to be its
+own (`room.vouches`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Speaker", "choose_workspace", "require_role", "role_needed", "speake
 
 
 class Speaker(NamedTuple):
-    """Who acts; `claims` is a name that has still to be vouched for."""
+    """Who acts; `claims` is a name that still has to be vouched for."""
 
     actor: str | None
     by: Standing
@@ -34,7 +34,7 @@ class Speaker(NamedTuple):
 
 
 def role_needed(command: Command | Outline, *, writes: bool) -> Role:
-    """The least role that may make the call."""
+    """The lowest role that may make the call."""
     return max(command.role, command.writes_role) if writes else command.role
 
 
@@ -43,21 +43,20 @@ def require_role(command: Command, caller: Caller, *, writes: bool) -> None:
     if caller.role < role:
         needed, had = role.name.lower(), caller.role.name.lower()
         raise Forbidden(
-            f"{command.cmd} needs the role {needed}, this caller has {had}",
-            recovery=f"ask a {needed}, or use a token made by "
-            f"`longhouse token create --role {needed}`; a client that `longhouse init` set up gets "
-            f"the role with `longhouse init --role {needed}`",
+            f"{command.cmd} requires the {needed} role; this caller has {had}",
+            recovery=f"use a token from `longhouse token create --role {needed}`; for a client set "
+            f"up by `longhouse init`, run `longhouse init --role {needed}`",
         )
 
 
 def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: bool) -> Speaker:
-    """Who acts in a call that names `agent_id`, or nobody."""
+    """Who acts in a call that names `agent_id`, or names no one."""
     by = Standing(caller.owner, caller.role, _connection(caller), False, caller.workspaces)
     if caller.agent:
         if agent_id not in (None, caller.agent):
             raise Forbidden(
                 f"agent_id: this token acts as {caller.agent!r}, not as {agent_id!r}",
-                recovery="leave agent_id out, or use a token of that agent",
+                recovery="leave agent_id out, or use that agent's token",
             )
         return Speaker(caller.agent, by._replace(who=caller.agent, named=True))
     claimed = agent_id or caller.said
@@ -78,7 +77,7 @@ def _connection(caller: Caller) -> str | None:
 def choose_workspace(
     facts: HouseFacts, asked: str | None, caller: Caller, *, needed: bool = True
 ) -> str:
-    """Explicit, then the session's, then the configured one; never a guess."""
+    """The requested workspace, else the session's, else the configured one; never a guess."""
     chosen = caller.session.current if caller.session else None
     default = facts.default_workspace
     if caller.workspaces is not None and default not in caller.workspaces:
@@ -97,7 +96,7 @@ def _permit(facts: HouseFacts, name: str, caller: Caller) -> str:
     permit_workspace(facts, name)
     if caller.workspaces is not None and name not in caller.workspaces:
         raise WorkspaceNotAllowed(
-            f"workspace: this token is not for {name!r}; fix: workspace={caller.workspaces[0]}",
+            f"workspace: this token has no access to {name!r}; fix: workspace={caller.workspaces[0]}",
             recovery=f"use one of: {', '.join(caller.workspaces[:5])}",
         )
     return name
