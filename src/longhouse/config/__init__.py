@@ -1,8 +1,8 @@
-"""What the person who runs Longhouse decides, and the boundary to what a repository brings along.
+"""The settings of the person who runs Longhouse, kept apart from what a repository may set.
 
 `settings` resolves every setting, `sources` says which file may set which of them, `folder` refuses
 a store that came with a repository, and `environment` is the only reader of environment variables
-and makes the argv and environment of the programs that we start. Nothing here starts a program.
+and builds the argv and environment of the programs we start. Nothing here starts a program.
 """
 
 from longhouse.config.environment import (

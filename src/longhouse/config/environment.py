@@ -1,7 +1,7 @@
-"""The environment of this process, and the argv and environment of the ones that we start.
+"""The environment of this process, and the argv and environment of the programs we start.
 
-A repository must not choose what runs: our own programs never import from the folder that they are
-started in, and no program is looked up relative to it.
+A repository must not decide what runs: our own programs never import from the current folder, and
+no program is looked up relative to it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _SEARCHED = ("PATH", "PYTHONPATH")
 
 
 def own_argv(*words: str) -> list[str]:
-    """How to start this very Longhouse again; `-P` keeps the current folder off its import path."""
+    """The argv that starts this same Longhouse; `-P` keeps the current folder off `sys.path`."""
     return [sys.executable, "-P", "-m", "longhouse", *words]
 
 
 def absolute_path_only() -> None:
-    """Forget the entries of search paths that are relative to the current folder.
+    """Remove the entries of search paths that are relative to the current folder.
 
-    An empty entry, `.` or `bin` would find programs in whatever repository one stands in.
+    An empty entry, `.` or `bin` would find programs in whatever repository is the current folder.
     """
     for name in _SEARCHED:
         if name in os.environ:
@@ -56,10 +56,10 @@ def _absolute(name: str, value: str) -> str:
 
 
 def environment_with(changes: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment with changes, for a child that we start.
+    """This process's environment with changes, for a child process.
 
-    What an agent's session says about itself is left out: a server outlives that session. So is
-    every entry of a search path that is relative to the current folder.
+    Variables that describe an agent's session are left out, because a server outlives the session.
+    So are the entries of search paths that are relative to the current folder.
     """
     kept = {name: value for name, value in os.environ.items() if name not in _OF_A_SESSION}
     kept |= {name: _absolute(name, kept[name]) for name in _SEARCHED if name in kept}
@@ -67,9 +67,9 @@ def environment_with(changes: Mapping[str, str]) -> dict[str, str]:
 
 
 def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The person's own `config.toml`; None where nothing says whose it would be.
+    """The user's own `config.toml`; None if there is no home directory to find it in.
 
-    A client may start us with an empty environment: then the system knows where home is.
+    A client may start us with an empty environment; the system then says where home is.
     """
     known = os.environ if environ is None else environ
     base = known.get("XDG_CONFIG_HOME", "")
@@ -82,7 +82,7 @@ def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
 
 
 class ClientHomes(NamedTuple):
-    """Where MCP clients keep what is one person's."""
+    """Where MCP clients keep their per-user files."""
 
     claude: Path
     claude_json: Path
@@ -103,10 +103,10 @@ def client_homes(environ: Mapping[str, str] | None = None) -> ClientHomes:
 
 
 def wants_colour() -> bool:
-    """Whether a terminal may be sent colours (https://no-color.org)."""
+    """Whether color may be sent to a terminal (https://no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def wants_tracebacks() -> bool:
-    """Whether whoever runs this wants to see where a defect lies."""
+    """Whether to show the traceback of an unexpected error."""
     return os.environ.get("LONGHOUSE_LOG_LEVEL", "").lower() == "debug"

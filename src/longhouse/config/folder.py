@@ -1,7 +1,7 @@
-"""Whether a store's folder is the person's own. One that a repository brought along is refused.
+"""Checks that a store's folder is the user's own, and refuses one that came with a repository.
 
-A store says which jobs wait for an agent and which tokens a server accepts, so whoever writes it
-gives orders. Every way in resolves settings first, and settings are not resolved past this check.
+A store determines which jobs agents run and which tokens a server accepts, so whoever writes it is
+in control. Every entry point resolves settings first, and resolving them includes this check.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ELSEWHERE = "or keep the store elsewhere: --dir, or LONGHOUSE_DIR"
 
 
 class UntrustedStore(Forbidden):
-    """The store's folder may be somebody else's work."""
+    """The store's folder may have been made by someone else."""
 
     code = "UNTRUSTED_STORE"
     fix = f"remove the folder, {_ELSEWHERE}"
@@ -32,7 +32,7 @@ def check_folder(folder: Path) -> None:
     try:
         found = folder.lstat()
     except OSError:
-        pass  # not there yet; one that cannot be looked at is refused where it is opened
+        pass  # it does not exist yet; an unreadable one is refused when it is opened
     else:
         _check_owner(folder, found)
         _check_links(folder)
@@ -43,7 +43,7 @@ def _check_owner(folder: Path, found: os.stat_result) -> None:
     quoted = shlex.quote(str(folder))
     if stat.S_ISLNK(found.st_mode):
         raise UntrustedStore(
-            f"{folder} is a symbolic link, and a link may have come with the repository",
+            f"{folder} is a symbolic link, which may have come with the repository",
             recovery=f"name the folder itself with --dir or LONGHOUSE_DIR, or: rm {quoted}",
         )
     if found.st_uid != os.geteuid():
@@ -53,13 +53,13 @@ def _check_owner(folder: Path, found: os.stat_result) -> None:
         )
     if stat.S_ISDIR(found.st_mode) and found.st_mode & 0o022:
         raise UntrustedStore(
-            f"{folder} can be changed by other users (mode {stat.S_IMODE(found.st_mode):o})",
+            f"{folder} is writable by other users (mode {stat.S_IMODE(found.st_mode):o})",
             recovery=f"if you made it yourself: chmod 700 {quoted}; {_ELSEWHERE}",
         )
 
 
 def _check_links(folder: Path) -> None:
-    """Longhouse makes no links there, and would write through one."""
+    """Refuse symbolic links: Longhouse creates none, and would write through one."""
     try:
         with os.scandir(folder) as entries:
             link = next((entry.path for entry in entries if entry.is_symlink()), None)
@@ -67,7 +67,7 @@ def _check_links(folder: Path) -> None:
         return
     if link is not None:
         raise UntrustedStore(
-            f"{link} is a symbolic link, which has no place in a store's folder",
+            f"{link} is a symbolic link, which a store's folder must not contain",
             recovery=f"rm {shlex.quote(link)}",
         )
 
@@ -75,7 +75,7 @@ def _check_links(folder: Path) -> None:
 def _check_git(folder: Path) -> None:
     real = Path(os.path.realpath(folder.parent), folder.name)
     if (real / ".git").exists():
-        raise UntrustedStore(f"{folder} is a git repository of its own, not a store's folder")
+        raise UntrustedStore(f"{folder} is a git repository, not a store's folder")
     root = worktree_root(real.parent)
     git_dir = git_folder(root) if (root / ".git").exists() else None
     if git_dir is None:

@@ -1,7 +1,7 @@
-"""Reads from git's index whether a folder is tracked, without starting git.
+"""Determines from git's index whether a folder is tracked, without starting git.
 
-The index lists paths in order, so reading ends where the folder would stand: near the beginning for
-a name with a leading dot. An index that cannot be understood is searched for the name as text.
+The index is sorted by path, so reading stops where the folder would be: near the beginning, for a
+name with a leading dot. An index that cannot be parsed is searched for the name as text.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _STAT_BYTES = 40
 
 
 class _NotUnderstood(Exception):
-    """The bytes are no index of this kind."""
+    """The bytes are not an index of this kind."""
 
 
 def tracked_path(git_dir: Path, folder: str) -> str | None:
-    """The first tracked path that is the folder (as a submodule is) or lies in it."""
+    """The first tracked path that is the folder itself (a submodule) or lies inside it."""
     wanted = os.fsencode(folder)
     for path in (git_dir / "index", *sorted(git_dir.glob("sharedindex.*"))):
         try:
@@ -35,7 +35,7 @@ def tracked_path(git_dir: Path, folder: str) -> str | None:
 
 
 def _search(data: bytes, wanted: bytes) -> bytes | None:
-    for digest_bytes in (20, 32):  # SHA-1 or SHA-256; a wrong guess is noticed at the first entry
+    for digest_bytes in (20, 32):  # SHA-1 or SHA-256; a wrong guess fails at the first entry
         try:
             for name in _names(data, digest_bytes):
                 if name == wanted or name.startswith(wanted + b"/"):
@@ -70,12 +70,12 @@ def _names(data: bytes, digest_bytes: int) -> Iterator[bytes]:
         if flags & _LONG_NAME != min(len(name), _LONG_NAME):
             raise _NotUnderstood
         yield name
-        # Up to version 3 an entry is filled up to a multiple of eight bytes, with at least one.
+        # Up to version 3, one to eight NUL bytes pad an entry to a multiple of eight bytes.
         at = end + 1 if version == 4 else start + (end - start) // 8 * 8 + 8
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number as git packs offsets, and where the next byte is."""
+    """A number in git's offset encoding, and the offset of the byte after it."""
     byte = data[at]
     value = byte & 0x7F
     while byte & 0x80:

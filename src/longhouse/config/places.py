@@ -1,4 +1,4 @@
-"""Where a repository begins, and which of its worktrees is the main one."""
+"""Finds the root of a repository and its main worktree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ DIR_NAME = ".longhouse"
 
 
 def project_root(cwd: Path) -> Path:
-    """The root of the main git worktree that holds `cwd`.
+    """The root of the main git worktree of the repository that contains `cwd`.
 
-    Outside of git it is the nearest folder with a store of one's own, else `cwd` itself.
+    Outside git, the nearest folder with a store owned by this user, else `cwd` itself.
     """
     for folder in (cwd, *cwd.parents):
         dot_git = folder / ".git"
@@ -25,7 +25,7 @@ def project_root(cwd: Path) -> Path:
 
 
 def _has_own_store(folder: Path) -> bool:
-    """Somebody else's, as anyone may leave one in /tmp, is none."""
+    """Whether the folder has a store owned by this user; anyone could leave one in /tmp."""
     store = folder / DIR_NAME
     try:
         return store.is_dir() and store.stat().st_uid == os.geteuid()
@@ -34,12 +34,12 @@ def _has_own_store(folder: Path) -> bool:
 
 
 def worktree_root(cwd: Path) -> Path:
-    """The root of the worktree that holds `cwd`, main or linked, or `cwd` itself outside of git."""
+    """The root of the worktree that contains `cwd`, main or linked; outside git, `cwd` itself."""
     return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
 
 
 def git_folder(root: Path) -> Path | None:
-    """The folder with git's own files of the worktree at `root`."""
+    """The git directory of the worktree at `root`."""
     dot_git = root / ".git"
     return dot_git if dot_git.is_dir() else _pointed_to(dot_git)
 
@@ -53,7 +53,7 @@ def _pointed_to(dot_git: Path) -> Path | None:
 
 
 def _main_worktree(dot_git: Path) -> Path | None:
-    """A linked worktree's `.git` file names its own git folder, which names the common one."""
+    """The main worktree of a linked one, whose git directory names the common git directory."""
     git_dir = _pointed_to(dot_git)
     common = git_dir / "commondir" if git_dir else None
     if git_dir is None or common is None or not common.is_file():

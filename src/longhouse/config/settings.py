@@ -1,4 +1,4 @@
-"""Every setting, resolved and checked: its value, and where it came from.
+"""Resolves and checks every setting: its value, and where it came from.
 
 The store lives in `.longhouse/` at the root of the main git worktree, so that all worktrees of a
 repository share it; the default workspace is the repository's name.
@@ -25,7 +25,7 @@ _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Settings(NamedTuple):
-    """Everything that can be configured, resolved."""
+    """The resolved value of every setting."""
 
     dir: Path
     db: str
@@ -64,10 +64,10 @@ class Settings(NamedTuple):
     items: str
     transcripts: tuple[Path, ...]
     origins: Mapping[str, str] = {}
-    """Which flag, variable or file each setting came from; what is not there is a default."""
+    """Which flag, variable or file each setting came from; a setting not listed is a default."""
 
     def make_dir(self) -> None:
-        """Make the store's folder, but not what it would lie in: such a path is likelier a slip."""
+        """Create the store's folder, but not its parents: such a path is probably a typo."""
         try:
             self.dir.mkdir(exist_ok=True, mode=0o700)
         except OSError as error:
@@ -75,12 +75,12 @@ class Settings(NamedTuple):
 
     @property
     def is_by_chance(self) -> bool:
-        """Whether a store made here would surprise: there is none, and nothing says it belongs."""
+        """Whether creating a store here would be a surprise: no store, not chosen, not in git."""
         return not (self.is_there or (self.project_root / ".git").exists())
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a store, or someone named one: a read must not be what makes it."""
+        """Whether a store exists or was chosen explicitly; a read must not create one otherwise."""
         return "dir" in self.origins or "db" in self.origins or self.dir.exists()
 
     @property
@@ -89,7 +89,7 @@ class Settings(NamedTuple):
 
     @property
     def store(self) -> str:
-        """The database by what tells it from another; a password is no part of that."""
+        """What identifies the database, without user and password."""
         if self.is_sqlite:
             return str(Path(self.db).absolute())
         from urllib.parse import parse_qs, urlsplit
@@ -102,7 +102,7 @@ class Settings(NamedTuple):
 
     @property
     def names_a_store(self) -> bool:
-        """Whether someone chose the database; else it is whatever serves the folder."""
+        """Whether the database was chosen explicitly, rather than the one in the store's folder."""
         return self.db != str(self.dir / "longhouse.db")
 
 
@@ -171,7 +171,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Settings:
-    """Resolve every setting; a wrong value is refused with the name of what holds it."""
+    """Resolve every setting; the error for a wrong value names the flag, variable or file."""
     cwd = Path.cwd() if cwd is None else cwd
     given = flags or {}
     root = project_root(cwd)
@@ -212,7 +212,7 @@ def load(
 
 
 def _token(sources: Sources) -> Found | None:
-    """The token, or what the file named by `token_file` holds, whichever was said more strongly."""
+    """The token, or the contents of `token_file`, whichever comes from the stronger source."""
     token, file = sources.find("token"), sources.find("token_file")
     if file is None or (token is not None and token.rank <= file.rank):
         return token
@@ -223,26 +223,26 @@ def _token(sources: Sources) -> Found | None:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidInput(
             f"{file.where}: {path} cannot be read: {why}",
-            recovery="name a file that holds the token and nothing else",
+            recovery="name a file that contains only the token",
         ) from None
     if not text:
-        raise InvalidInput(f"{file.where}: {path} is empty", recovery="write the token into it")
+        raise InvalidInput(f"{file.where}: {path} is empty", recovery="write the token to it")
     return Found(text, file.where, file.rank)
 
 
 def _transcripts(added: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[Path, ...]:
-    """The folders of transcripts: those of the clients, and those that the person adds."""
+    """The transcript folders: those of the clients, and those that the user adds."""
     homes = client_homes(environ)
     own = (Path(str(part)).expanduser().absolute() for part in added)
     return (homes.codex / "sessions", homes.claude / "projects", *own)
 
 
 def _artifacts(given: str, folder: Path) -> Path:
-    """The artifacts folder; object stores are refused by name until there is one."""
+    """The artifacts folder; object stores are not supported yet, and are refused by name."""
     if "://" in given:
         raise InvalidInput(
             f"artifacts: {given.partition('://')[0]}:// is not supported yet",
-            recovery="set LONGHOUSE_ARTIFACTS to a folder, for many hosts to a shared one",
+            recovery="set LONGHOUSE_ARTIFACTS to a folder; with many hosts, to a shared one",
         )
     return folder / Path(given).expanduser()
 
@@ -252,10 +252,10 @@ def _name_of(root: Path) -> str:
 
 
 def _derived_guard(folder: Path, db: str, root: Path) -> str | None:
-    """Two repositories of one name must not share a workspace of one store by accident.
+    """A guard that keeps two repositories of the same name from sharing a workspace by accident.
 
-    A store inside its repository needs no guard, and moves with it; a database on a server is
-    shared by clones at different paths on purpose and takes an explicit guard only.
+    A store inside its repository needs none, and moves with it. A PostgreSQL database is shared on
+    purpose by clones at different paths, so only an explicit guard applies there.
     """
     if db.startswith(("postgres://", "postgresql://")) or folder.is_relative_to(root):
         return None
@@ -286,11 +286,11 @@ def _checked(name: str, value: Any, where: str) -> Any:
 
 
 def _database(value: str, where: str) -> str:
-    """A file or PostgreSQL; the address of anything else must not become the name of a file."""
+    """A file or PostgreSQL URL; any other URL is refused, not used as a file name."""
     scheme, found, _ = value.partition("://")
     if found and scheme not in ("postgres", "postgresql"):
         raise InvalidInput(
-            f"{where}: {scheme}:// is no database that Longhouse can use",
+            f"{where}: {scheme}:// is not a database Longhouse supports",
             recovery=f"set {where} to the path of a file, or to postgresql://…",
         )
     return value
@@ -302,7 +302,9 @@ def _flag(value: Any, where: str) -> bool:
     try:
         return known[str(value).strip().lower()]
     except KeyError:
-        raise InvalidInput(f"{where}: {value!r} is not 1 or 0", recovery=f"set {where}") from None
+        raise InvalidInput(
+            f"{where}: {value!r} is not 1 or 0", recovery=f"set {where} to 1 or 0"
+        ) from None
 
 
 def _number(value: Any, where: str, least: int, most: int) -> int:
@@ -311,5 +313,5 @@ def _number(value: Any, where: str, least: int, most: int) -> int:
         return int(text)
     raise InvalidInput(
         f"{where}: {value!r} is not a number from {least} to {most}",
-        recovery=f"set {where} to a number between them, or leave it out",
+        recovery=f"set {where} to a number in that range, or leave it out",
     )

@@ -1,8 +1,9 @@
-"""Where a setting may come from, and which of the sources wins.
+"""The sources of settings, and which of them wins.
 
-From the strongest: flags, environment, the person's file for this store, the store's own file, the
-person's file for every store, defaults. The store's file lies inside a repository, so it may only
-set what does no harm; what names a program, a place, a secret or a permission is the person's.
+From strongest to weakest: flags, environment, the user's file for this store, the store's own file,
+the user's file for every store, defaults. The store's file is inside a repository, so it may set
+only harmless settings; only the user may set those that name a program, a path, a secret or a
+permission.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ HARMLESS = frozenset(
         "workspace_lock",
     }
 )
-"""What the store's own `config.toml` may set."""
+"""The settings that the store's own `config.toml` may contain."""
 HARMLESS_FOR_RUNNERS = frozenset(
     {
         "answer_wait_s",
@@ -66,14 +67,14 @@ HARMLESS_FOR_RUNNERS = frozenset(
         "slice_s",
     }
 )
-"""What its `[runner]` may set."""
+"""The settings that its `[runner]` table may contain."""
 
 _ALIASES = {"LONGHOUSE_AGENT_STALE_MINUTES": "BB_AGENT_STALE_MINUTES"}
-"""Names that teams may have set already for another tool of the same protocol."""
+"""Variables that teams may already have set for another tool with the same protocol."""
 
 
 class Found(NamedTuple):
-    """A value, and where it stands; the lower the rank, the stronger the source."""
+    """A value and where it was found; the lower the rank, the stronger the source."""
 
     value: Any
     where: str
@@ -81,7 +82,7 @@ class Found(NamedTuple):
 
 
 class Sources:
-    """Everything that was said about settings, for the store in `folder`."""
+    """All sources of settings for the store in `folder`."""
 
     def __init__(
         self, flags: Mapping[str, Any], folder: Path, environ: Mapping[str, str] | None = None
@@ -92,7 +93,7 @@ class Sources:
         self._files = list(self._read_files(folder))
 
     def find(self, name: str, section: str | None = None) -> Found | None:
-        """What the strongest source says, if any does; `section` is a table of the files."""
+        """The value from the strongest source that has one; `section` is a table in the files."""
         if name in self._flags:
             return Found(self._flags[name], f"--{name.replace('_', '-')}", 0)
         variable = f"LONGHOUSE_{name.upper()}"
@@ -121,16 +122,16 @@ class Sources:
     def _refuse_harmful(self, stored: Mapping[str, Any], path: Path, folder: Path) -> None:
         runner = stored.get("runner", {})
         if not isinstance(runner, dict):
-            raise InvalidInput(f"{path}: runner is no table", recovery=f"mend {path}")
+            raise InvalidInput(f"{path}: runner is not a table", recovery=f"fix {path}")
         wrong = [name for name in stored if name not in HARMLESS and name != "runner"]
         wrong += [f"runner.{name}" for name in runner if name not in HARMLESS_FOR_RUNNERS]
         if wrong:
             names = ", ".join(repr(name)[1:-1] for name in wrong)
             mine = self.user_file or "~/.config/longhouse/config.toml"
             raise InvalidInput(
-                f"{path}: may not set {names}: this file lies inside the repository",
-                recovery=f'put it under [stores."{folder}"] in {mine} if it is yours, '
-                f"and take it out of {path}",
+                f"{path}: may not set {names}: this file is inside the repository",
+                recovery=f'if the setting is yours, put it under [stores."{folder}"] in {mine}, '
+                f"and remove it from {path}",
             )
 
 
@@ -143,7 +144,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(
-            f"{path}: cannot be read: {error.strerror}", recovery=f"see who may read {path}"
+            f"{path}: cannot be read: {error.strerror}", recovery=f"check permissions of {path}"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{path}: not valid TOML: {error}", recovery=f"mend {path}") from None
+        raise InvalidInput(f"{path}: not valid TOML: {error}", recovery=f"fix {path}") from None

@@ -12,7 +12,7 @@ from longhouse.desk.types.system import (
     WorkspaceRow,
 )
 from longhouse.kernel.budget import Pop
-from longhouse.kernel.errors import Conflict, WorkspaceNotAllowed
+from longhouse.kernel.errors import Conflict
 from longhouse.kernel.workspaces import permit_workspace
 from longhouse.store.tx import Tx, sql
 
@@ -29,12 +29,7 @@ __all__ = []
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     """Make a workspace the default of this connection."""
     name = req.workspace
-    permit_workspace(tx.facts, name)
-    if tx.by.workspaces is not None and name not in tx.by.workspaces:
-        raise WorkspaceNotAllowed(
-            f"workspace: this token is not for {name!r}; fix: workspace={tx.by.workspaces[0]}",
-            recovery=f"use one of: {', '.join(tx.by.workspaces[:5])}",
-        )
+    permit_workspace(tx.facts, name, tx.by.workspaces)
     if tx.session is None or not tx.session.kept:
         raise Conflict(
             "this connection keeps no session, so no default can be remembered",

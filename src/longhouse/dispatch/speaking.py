@@ -12,12 +12,7 @@ from typing import NamedTuple
 
 from longhouse.dispatch.calls import Caller
 from longhouse.facts import HouseFacts
-from longhouse.kernel.errors import (
-    Forbidden,
-    LonghouseError,
-    UnknownWorkspace,
-    WorkspaceNotAllowed,
-)
+from longhouse.kernel.errors import Forbidden, LonghouseError, UnknownWorkspace
 from longhouse.kernel.registry import Command, Outline, Role
 from longhouse.kernel.standing import Standing
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
@@ -93,10 +88,5 @@ def choose_workspace(
 
 
 def _permit(facts: HouseFacts, name: str, caller: Caller) -> str:
-    permit_workspace(facts, name)
-    if caller.workspaces is not None and name not in caller.workspaces:
-        raise WorkspaceNotAllowed(
-            f"workspace: this token has no access to {name!r}; fix: workspace={caller.workspaces[0]}",
-            recovery=f"use one of: {', '.join(caller.workspaces[:5])}",
-        )
+    permit_workspace(facts, name, caller.workspaces)
     return name

@@ -24,8 +24,13 @@ class WorkspaceRules(Protocol):
     def workspace_allowlist(self) -> tuple[str, ...]: ...
 
 
-def permit_workspace(rules: WorkspaceRules, name: str) -> None:
-    """Refuse an invalid name, or one that may not be used here; the error says which may."""
+def permit_workspace(
+    rules: WorkspaceRules, name: str, token_allows: tuple[str, ...] | None
+) -> None:
+    """Refuse an invalid name, or one that may not be used here; the error says which may.
+
+    `token_allows` lists the workspaces of the caller's token; None means all.
+    """
     check_workspace(name)
     if rules.workspace_allowlist:
         if name not in rules.workspace_allowlist:
@@ -39,6 +44,11 @@ def permit_workspace(rules: WorkspaceRules, name: str) -> None:
         raise WorkspaceLocked(
             f"workspace: this server is locked to {rules.default_workspace!r}, not {name!r}",
             recovery=f"leave workspace out, or pass workspace={rules.default_workspace}",
+        )
+    if token_allows is not None and name not in token_allows:
+        raise WorkspaceNotAllowed(
+            f"workspace: this token has no access to {name!r}; fix: workspace={token_allows[0]}",
+            recovery=f"use one of: {', '.join(token_allows[:_SHOWN])}",
         )
 
 

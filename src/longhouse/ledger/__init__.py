@@ -1,7 +1,7 @@
-"""The ledger: subagents that programs dispatched, recorded before they start and until they end.
+"""The ledger: a record of the subagents that programs dispatch, from before they start to the end.
 
 Owns the table `subagents`. It runs nothing: `longhouse.subagents.recorder` writes here through the
-commands, from whatever process dispatches. README.md has the states and what happens on failure.
+commands, from the dispatching process. README.md describes the states and what happens on failure.
 """
 
 from longhouse.ledger.room import room

@@ -1,4 +1,4 @@
-"""`jobs.subagent.list`, and what `open` finds here: `SUB-…`, its events, and `dispatch:…`."""
+"""`jobs.subagent.list`, and `open` for `SUB-…`, its events, and `dispatch:…`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _line(one: dict[str, Any]) -> str:
     ],
 )
 def list_subagents(tx: Tx, req: ListSubagents) -> SubagentList:
-    """List dispatched subagents, newest first: those that run, of a parent, of a session."""
+    """List dispatched subagents, newest first, by status, parent or session."""
     rows = _page(tx, req)
     shown = rows[: req.limit]
     more = len(rows) > req.limit
@@ -103,7 +103,7 @@ def _page(tx: Tx, req: ListSubagents) -> list[Row]:
     "a dispatched subagent, like SUB-001",
 )
 def open_subagent(tx: Tx, req: Any, match: re.Match[str]) -> SubagentOpened:
-    """One subagent with its place in the tree of dispatches."""
+    """Open one subagent, with its parent and children."""
     row = tx.one(sql.subagent_one, n=number_of(match["id"]))
     if row is None:
         raise _unknown(f"there is no {match['id']}")
@@ -116,13 +116,13 @@ def open_subagent(tx: Tx, req: Any, match: re.Match[str]) -> SubagentOpened:
 
 @room.opens(
     r"dispatch:(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{0,127})",
-    "a dispatched subagent by the id that its program knows, like dispatch:0a1b2c",
+    "a dispatched subagent by its program's own id, like dispatch:0a1b2c",
 )
 def open_dispatch(tx: Tx, req: Any, match: re.Match[str]) -> SubagentOpened:
-    """The same, for who has `session.scope.dispatch_id`."""
+    """The same, by `session.scope.dispatch_id`."""
     row = tx.one(sql.subagent_of, dispatch_id=match["id"])
     if row is None:
-        raise _unknown(f"no dispatch {match['id']!r} was ever recorded")
+        raise _unknown(f"there is no record of dispatch {match['id']!r}")
     return _opened(tx, row, match[0])
 
 
@@ -153,5 +153,5 @@ def _unknown(what: str) -> UnknownId:
     return UnknownId(
         f"id: {what}",
         recovery="list subagents with jobs.subagent.list",
-        suggest=[Suggestion(ListSubagents(), "see which there are")],
+        suggest=[Suggestion(ListSubagents(), "list the recorded subagents")],
     )

@@ -1,4 +1,4 @@
-"""What the ledger's commands take and give, and the record of one subagent."""
+"""The requests and results of the ledger's commands, and the record of one subagent."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def number_of(ref: str) -> int:
 
 
 class Params(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the subagent was asked for, as checked before the dispatch."""
+    """What the subagent was asked to do, as validated before the dispatch."""
 
     mode: Literal["plan_step", "ad_hoc"]
     prompt_ns: Name
@@ -84,7 +84,7 @@ class ToolCount(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SubagentUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the subagent and everything below it used."""
+    """What the subagent and its descendants used."""
 
     turns: Count = 0
     tokens: Count = 0
@@ -92,7 +92,7 @@ class SubagentUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Subagent(Value, frozen=True, kw_only=True):
-    """One dispatch: who asked, from what state, what for, and how it ended."""
+    """One dispatch: who asked, from which state, for what, and its outcome."""
 
     id: str
     ref: str
@@ -106,7 +106,7 @@ class Subagent(Value, frozen=True, kw_only=True):
     snapshot_digest: str | None = None
     snapshot: str | None = None
     presumed: bool = False
-    """Interrupted by inference: whoever dispatched it stopped renewing its lease."""
+    """Inferred to be interrupted, because its program stopped renewing the lease."""
     message: str = ""
     error_type: str | None = None
     tools: list[ToolCount] = []
@@ -118,7 +118,7 @@ class Subagent(Value, frozen=True, kw_only=True):
 
     @classmethod
     def from_row(cls, row: Row, now_ms: int) -> Subagent:
-        """As it stands at that time: one whose lease has run out is interrupted, noted or not."""
+        """The record at that time; an expired lease means interrupted, recorded as such or not."""
         running = row["status"] == "running"
         stale = running and row["lease_expires_at_ms"] <= now_ms
         return cls(
@@ -180,7 +180,7 @@ class SubagentRecorded(Result, frozen=True, kw_only=True):
 
 
 class RenewSubagents(Request["SubagentsRenewed"], frozen=True, kw_only=True):
-    """Say that the program that dispatched these is still there."""
+    """Report that the program that dispatched these is still alive."""
 
     dispatch_ids: Annotated[list[DispatchId], Meta(min_length=1, max_length=500)]
     lease_ttl_ms: Ttl = LEASE_MS

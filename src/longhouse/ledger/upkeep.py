@@ -1,4 +1,4 @@
-"""What is done while nobody looks, what `verify` holds the room to, and what it keeps alive."""
+"""The ledger's maintenance loop, its check for `verify`, and the artifacts it keeps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE = 500
 
 @room.every(15)
 def note_interruptions(tx: Tx) -> None:
-    """Log the subagents whose program has not renewed their lease; readers see it without this."""
+    """Record expired leases as interruptions; reads treat them as interrupted even before this."""
     while rows := tx.all(sql.subagents_lapsed, now=tx.now_ms, limit=_PAGE):
         for row in rows:
             if tx.one(sql.subagent_interrupt, n=row["n"], now=tx.now_ms, seq=tx.last_seq() + 1):
@@ -25,9 +25,9 @@ def note_interruptions(tx: Tx) -> None:
                 tx.append(STREAM, ref_of(row["n"]), "interrupted", data)
 
 
-@room.check("a subagent stands as its events say")
+@room.check("every subagent matches its events")
 def differences(tx: Tx) -> Iterator[str]:
-    """Fold the events of every subagent once more and compare."""
+    """Compare every subagent with its last event."""
     before = 2**62
     while rows := tx.all(sql.subagents_newest, before=before, limit=_PAGE):
         before = rows[-1]["n"]
@@ -37,14 +37,14 @@ def differences(tx: Tx) -> Iterator[str]:
             if told != (row["status"], row["last_seq"], bool(row["presumed"])):
                 said = f"{told[0]} at {told[1]}" if told else "unknown"
                 yield (
-                    f"{ref_of(row['n'])} is {row['status']} at {row['last_seq']}, by the log it "
-                    f"is {said}"
+                    f"{ref_of(row['n'])} is {row['status']} at {row['last_seq']}, but the log says "
+                    f"{said}"
                 )
 
 
 @room.holds_artifacts
 def kept_snapshots(tx: Tx) -> Iterator[str]:
-    """The states that subagents started from, where they were kept."""
+    """The stored snapshots that subagents started from."""
     for row in tx.all(sql.subagents_snapshots):
         yield row["snapshot"]
 

@@ -1,7 +1,7 @@
-"""`jobs.subagent.start`, `.renew` and `.finish`: what a program that dispatches tells the ledger.
+"""`jobs.subagent.start`, `.renew` and `.finish`, called by the program that dispatches.
 
-Each may be repeated: what is already on record stays, and another story about the same dispatch is
-refused. A row and the log event that explains it are written together; renewing alone is no event.
+Each may be repeated: a repetition changes nothing, and a call that contradicts the record is
+refused. A row and its log event are written together; a renewal is not an event.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ START_EXAMPLE = StartSubagent(
     example=START_EXAMPLE,
 )
 def start(tx: Tx, req: StartSubagent) -> SubagentRecorded:
-    """Record a subagent before it starts; a lease says for how long its program is believed."""
+    """Record a subagent before it starts; it counts as running until its lease expires."""
     note_interruptions(tx)
     given = _given(req)
     if row := tx.one(sql.subagent_of, dispatch_id=req.dispatch_id):
@@ -91,7 +91,7 @@ def start(tx: Tx, req: StartSubagent) -> SubagentRecorded:
     example=RenewSubagents(dispatch_ids=[_ID]),
 )
 def renew(tx: Tx, req: RenewSubagents) -> SubagentsRenewed:
-    """Renew the leases of subagents; one that was taken for interrupted runs again."""
+    """Renew the leases of subagents; one presumed interrupted is running again."""
     expires = _expiry(tx, req.lease_ttl_ms)
     told: dict[str, list[str]] = {"renewed": [], "ended": [], "unknown": []}
     for dispatch_id in dict.fromkeys(req.dispatch_ids):
@@ -111,7 +111,7 @@ def renew(tx: Tx, req: RenewSubagents) -> SubagentsRenewed:
     ),
 )
 def finish(tx: Tx, req: FinishSubagent) -> SubagentRecorded:
-    """Record how a subagent ended; what its program says outdoes a lease that ran out."""
+    """Record how a subagent ended; this overrides an interruption presumed from its lease."""
     ending = _ending(req)
     row = tx.one(
         sql.subagent_end,
@@ -128,9 +128,9 @@ def finish(tx: Tx, req: FinishSubagent) -> SubagentRecorded:
     row = tx.one(sql.subagent_of, dispatch_id=req.dispatch_id)
     if row is None:
         raise UnknownId(
-            f"dispatch_id: no dispatch {req.dispatch_id!r} was ever recorded",
+            f"dispatch_id: there is no record of dispatch {req.dispatch_id!r}",
             recovery="record it first with jobs.subagent.start",
-            suggest=[Suggestion(ListSubagents(), "see which there are")],
+            suggest=[Suggestion(ListSubagents(), "list the recorded subagents")],
         )
     if any(row[name] != value for name, value in ending.items()):
         raise _otherwise(row, "ended")
@@ -138,7 +138,7 @@ def finish(tx: Tx, req: FinishSubagent) -> SubagentRecorded:
 
 
 def _renewed(tx: Tx, dispatch_id: str, expires: int) -> str:
-    """What renewing one comes to."""
+    """Renew one lease; says which list of the result the dispatch belongs in."""
     lease = {"dispatch_id": dispatch_id, "expires": expires}
     if tx.one(sql.subagent_renew, **lease):
         return "renewed"
@@ -154,7 +154,7 @@ def _expiry(tx: Tx, ttl_ms: int) -> int:
 
 
 def _given(req: StartSubagent) -> dict[str, Any]:
-    """The columns that the start alone decides."""
+    """The columns that only the start sets."""
     return {
         "dispatch_id": req.dispatch_id,
         "parent_id": req.parent_id,
@@ -166,7 +166,7 @@ def _given(req: StartSubagent) -> dict[str, Any]:
 
 
 def _ending(req: FinishSubagent) -> dict[str, Any]:
-    """The columns that the end decides."""
+    """The columns that the end sets."""
     return {
         "status": req.outcome,
         "message": req.message,
@@ -189,9 +189,8 @@ def _recorded(tx: Tx, row: Row, *, changed: bool) -> SubagentRecorded:
 
 def _otherwise(row: Row, how: str) -> Conflict:
     return Conflict(
-        f"dispatch_id: {row['dispatch_id']!r} is {ref_of(row['n'])} and is on record as having "
-        f"{how} otherwise ({row['status']})",
-        recovery=f"give every dispatch an id of its own; read what is recorded with open "
-        f"id={ref_of(row['n'])}",
-        suggest=[Suggestion(ListSubagents(), "see what is on record")],
+        f"dispatch_id: {row['dispatch_id']!r} is already recorded as {ref_of(row['n'])}, which "
+        f"{how} differently ({row['status']})",
+        recovery=f"give every dispatch its own id; read the record with open id={ref_of(row['n'])}",
+        suggest=[Suggestion(ListSubagents(), "list the recorded subagents")],
     )

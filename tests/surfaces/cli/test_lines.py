@@ -60,7 +60,7 @@ def test_a_switch_can_be_negated_and_a_flag_repeated() -> None:
         (["call", "status", "nonsense"], "neither JSON nor name=value"),
         (["call", "status", "{"], "not valid JSON"),
         (["status", "--port", "http"], "is not a number"),
-        (["status", "--db", "mysql://host/x"], "mysql:// is no database that Longhouse can use"),
+        (["status", "--db", "mysql://host/x"], "mysql:// is not a database Longhouse supports"),
     ],
 )
 def test_a_mistake_is_named_with_the_way_out(sh: Shell, argv: list[str], said: str) -> None:
