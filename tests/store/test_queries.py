@@ -119,7 +119,7 @@ def test_an_override_must_say_why_it_differs(
     "text, complaint",
     [
         ("-- name: one\nSELECT 1\n-- name: one\nSELECT 2\n", "two queries are named one"),
-        ("-- name: one\nSELECT {columns}\n", "one names {columns}, and no part above is called so"),
+        ("-- name: one\nSELECT {columns}\n", "one uses {columns}, but no part above has that name"),
     ],
 )
 def test_a_name_is_used_once_and_known_before_it_is_used(

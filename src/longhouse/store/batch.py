@@ -1,10 +1,10 @@
-"""Runs the writes of one batch in one transaction, so that nobody can tell they shared it.
+"""Runs the writes of one batch in one transaction, as if each had a transaction of its own.
 
 There are two ways. `run_together` is for the usual case, in which nothing fails: no savepoints, and
-the questions of calls of one command in a row travel in one round trip. When something fails that
-could harm another write, it raises `Spoiled`; the transaction is rolled back and the same writes go
-through `run_apart`, where each has a savepoint of its own. Handlers are functions of the
-transaction alone, so running one again is the same as running it later.
+adjacent calls of one command send their statements in one round trip. If a write fails in a way
+that could affect another, it raises `Spoiled`; the transaction is rolled back and the same writes
+go through `run_apart`, where each has its own savepoint. A handler depends only on its transaction,
+so running it again is the same as running it later.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["Function", "Spoiled", "Write", "result_of", "run_apart", "run_togeth
 T = TypeVar("T")
 
 Function = Callable[[Tx], T] | Callable[[Tx], Asking[T]]
-"""What runs in a transaction."""
+"""A function that runs in a transaction."""
 
 
 class Write:
-    """A function to run in a transaction; those that ask the same may be answered together."""
+    """A function to run in a transaction; adjacent ones with equal `asks` may run together."""
 
     __slots__ = ("asks", "call", "function", "workspace")
 
@@ -45,11 +45,11 @@ class Write:
 
 
 class Spoiled(Exception):
-    """A write failed in a way that could harm others: all must run again, apart."""
+    """A write failed in a way that could affect others: all must run again, apart."""
 
 
 def run_together(sequences: Sequences, batch: list[Work[Write]]) -> None:
-    """Run the batch in its order, without anything that would undo a single write."""
+    """Run the batch in order, with no way to undo a single write."""
     for asks, run in groupby(batch, key=lambda work: work.payload.asks):
         if asks is not None:
             _ask_together(sequences, list(run))
@@ -59,7 +59,7 @@ def run_together(sequences: Sequences, batch: list[Work[Write]]) -> None:
 
 
 def run_apart(sequences: Sequences, batch: list[Work[Write]]) -> None:
-    """Run the batch in its order; what fails is undone by itself."""
+    """Run the batch in order; a write that fails is undone on its own."""
     alone = len(batch) == 1
     for work in batch:
         work.result, work.trouble = _undoable(sequences, work, work.payload.function, alone=alone)
@@ -69,13 +69,13 @@ def run_apart(sequences: Sequences, batch: list[Work[Write]]) -> None:
 
 
 def result_of(tx: Tx, function: Function[T]) -> T:
-    """What comes of the function when each of its questions is answered at once."""
+    """The function's result, running each statement that it yields immediately."""
     made = function(tx)
     return _answered(tx, made) if isinstance(made, Generator) else made
 
 
 def trouble_of(error: Exception) -> LonghouseError:
-    """The error as the caller hears it; of a defect of ours only the server's log tells more."""
+    """The error for the caller; the details of a bug appear only in the server's log."""
     if isinstance(error, LonghouseError):
         return error
     if isinstance(error, MemoryError):
@@ -86,7 +86,7 @@ def trouble_of(error: Exception) -> LonghouseError:
 
 
 def _ask_together(sequences: Sequences, run: list[Work[Write]]) -> None:
-    """Begin each call up to its question, send the questions together, then end each call."""
+    """Run each call up to its statement, send the statements together, then finish each call."""
     shared: dict[type, Any] = {}
     waiting: list[tuple[Work[Write], Tx, Asking[Any], PendingQuery]] = []
     for work in run:
@@ -97,7 +97,7 @@ def _ask_together(sequences: Sequences, run: list[Work[Write]]) -> None:
             continue
         try:
             question = next(made)
-        except StopIteration as end:  # it had nothing to ask
+        except StopIteration as end:  # it finished without a statement
             work.result = end.value
             continue
         waiting.append((work, tx, made, sequences.connection.ask(*question)))
@@ -105,14 +105,14 @@ def _ask_together(sequences: Sequences, run: list[Work[Write]]) -> None:
     for work, tx, steps, asked in waiting:
         at = tx.last_seq()
         work.result = _answered(tx, steps, asked.result)
-        # What it logs beyond its own event would come after the events of those behind it.
+        # Further log rows would come after the events of the calls behind it.
         out_of_turn = tx.last_seq() != at and work is not waiting[-1][0]
         if out_of_turn or isinstance(work.result, Refused):
             raise Spoiled
 
 
 def _run_one(sequences: Sequences, work: Work[Write]) -> None:
-    """Run one write; should it fail, it must have changed nothing yet."""
+    """Run one write; raise Spoiled if it fails after changing something."""
     mark = sequences.mark()
     tx: Tx | None = None
     try:
@@ -133,7 +133,10 @@ def _run_one(sequences: Sequences, work: Work[Write]) -> None:
 def _undoable(
     sequences: Sequences, work: Work[Write], function: Callable[[Tx], Any], *, alone: bool
 ) -> tuple[Any, LonghouseError | None]:
-    """Run the function so that a failure or refusal leaves nothing; alone needs no savepoint."""
+    """Run the function so that a failure or refusal leaves nothing behind.
+
+    A write that is alone in its batch needs no savepoint.
+    """
     connection, write = sequences.connection, work.payload
     mark = sequences.mark()
     result, trouble = None, None
@@ -143,7 +146,7 @@ def _undoable(
         result = result_of(write.begin(sequences), function)
         if not isinstance(result, Refused):
             if not alone:
-                sequences.write_gathered()  # a row that cannot be written is its own fault
+                sequences.write_gathered()  # a row that cannot be written fails this write only
                 connection.release()
             return result, None
     except Lost:
@@ -170,7 +173,7 @@ def _recorder(refused: Refused) -> Callable[[Tx], None]:
 
 
 def _answered(tx: Tx, steps: Asking[T], rows: list[Row] | None = None) -> T:
-    """What comes of the steps when every question from here on is answered at once."""
+    """The result of the steps, running each further statement immediately."""
     try:
         question = next(steps) if rows is None else steps.send(rows)
         while True:

@@ -1,4 +1,4 @@
-"""Runs a function soon after it was requested, in a thread of its own.
+"""Runs a function soon after it was requested, on a separate thread.
 
 Callers never wait for it. Requests made while it runs coalesce into one more run.
 """

@@ -1,7 +1,7 @@
-"""The store as the rest of the house sees it: run a function in a transaction, and be woken.
+"""The store's interface for the rest of the house: transactions and wake-ups.
 
-`read` and `write` take a function of a Tx and return what it returned. Writes of one lane are
-grouped into one durable commit; nobody is answered before it. Reads see one snapshot.
+`read` and `write` take a function of a Tx and return its result. Writes of one lane are grouped
+into one durable commit, and none is answered before it. A read sees one snapshot.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 READ_THREADS = 4
 QUEUED_S = 10.0
-"""How long a call may wait for its turn; after that it is told to come back."""
+"""How long a read may wait for its turn; after that it fails with StoreBusy."""
 NO_WORKSPACE = 0
-"""The row id that no workspace has: reads of a workspace that does not exist find nothing."""
+"""A row id that no workspace has: reads of a workspace that does not exist find nothing."""
 
 
 class Database:
@@ -53,10 +53,10 @@ class Database:
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._closed = False
         self.full = False
-        """Whether the last write found no room on the disk: reads go on, writes are refused."""
+        """Whether the disk was full at the last write: writes fail, but reads still work."""
 
     def read(self, workspace: str, function: Function[T], call: Call) -> T:
-        """Run `function` over one snapshot; a workspace that does not exist reads as empty."""
+        """Run `function` on one snapshot; a workspace that does not exist reads as empty."""
         try:
             return self._read(workspace, function, call)
         except Lost as lost:
@@ -75,10 +75,10 @@ class Database:
         *,
         asks: str | None = None,
     ) -> T:
-        """Run `function` in a durable transaction; it makes the workspace on first use.
+        """Run `function` in a durable transaction; creates the workspace on first use.
 
-        One that `asks` returns a generator of questions; those that ask the same in a row may be
-        answered together.
+        A function with `asks` returns a generator of statements; adjacent ones with equal `asks`
+        may send them together.
         """
         write = Write(workspace, function, call, asks)
         return self._lane(workspace).run(write)  # type: ignore[no-any-return]
@@ -91,7 +91,7 @@ class Database:
 
         def read() -> T:
             if time.monotonic() > waits_until:
-                raise StoreBusy("too many reads wait for the store")
+                raise StoreBusy("too many reads are waiting for the store")
             return self.read(workspace, function, call)
 
         return await get_running_loop().run_in_executor(self._pool("reader", READ_THREADS), read)
@@ -111,19 +111,19 @@ class Database:
         return await self._lane(workspace).submit(write, get_running_loop())  # type: ignore[no-any-return]
 
     def time(self, call: Call) -> int:
-        """When the call takes place, in milliseconds."""
+        """The time of the call, in milliseconds."""
         now_ms: int = self.read("", lambda tx: tx.now_ms, call)
         return now_ms
 
     def workspaces(self) -> list[str]:
-        """The names of all workspaces of the store."""
+        """The names of all workspaces in the store."""
         try:
             return sorted(self._seqs())
         except Lost as lost:
             raise lost.error from lost
 
     def close(self) -> None:
-        """Let what waits finish, then let go of everything; a closed store stays closed."""
+        """Finish the queued writes, then release everything; a closed store stays closed."""
         with self._mutex:
             if self._closed:
                 return
@@ -186,7 +186,7 @@ class Database:
         return pool
 
     def _commit(self, lane: str, batch: list[Work[Write]]) -> None:
-        """Run a batch in one transaction, and give every work its result or its trouble."""
+        """Run a batch in one transaction, and give every work its result or its error."""
         trouble: LonghouseError
         try:
             moved = self._persist(lane, batch)
@@ -207,7 +207,7 @@ class Database:
             work.trouble = trouble
 
     def _persist(self, lane: str, batch: list[Work[Write]]) -> dict[str, int]:
-        """Run a batch, apart if it cannot run together, and once more if it was lost."""
+        """Run a batch: apart if it cannot run together, and again if its connection was lost."""
         apart = len(batch) == 1
         lost_before = False
         while True:
@@ -230,7 +230,7 @@ class Database:
     def _attempt(
         self, lane: str, batch: list[Work[Write]], moved: dict[str, int], *, apart: bool
     ) -> None:
-        """Run a batch in one transaction; `moved` gets the new seqs before the commit is sent."""
+        """Run a batch in one transaction; fills `moved` with the new seqs before the commit."""
         keys: dict[str, set[str]] = {}
         for work in batch:
             work.result = work.trouble = None
@@ -248,7 +248,7 @@ class Database:
                 raise
 
     def _seqs(self) -> dict[str, int]:
-        """How far every workspace is."""
+        """The current seq of every workspace."""
         with self.engine.reader() as connection:
             connection.begin(write=False)
             try:

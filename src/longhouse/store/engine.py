@@ -1,6 +1,6 @@
-"""The seam that a database engine implements; internal, small, held by one conformance suite.
+"""The interface of a database engine: internal, small, tested by one conformance suite.
 
-An engine hands out connections. A connection runs named queries inside one transaction at a time.
+An engine provides connections. A connection runs named queries inside one transaction at a time.
 Everything above (group commit, seq, log, rooms) is the same on every engine.
 """
 
@@ -31,14 +31,14 @@ Params = Mapping[str, Any]
 class StoreFull(StoreError):
     """The disk is full; nothing was written."""
 
-    fix = "make room on the disk, then repeat the call; reads go on meanwhile"
+    fix = "free up disk space, then repeat the call; reads still work"
 
 
 class Lost(Exception):
-    """The transaction ended without an answer; `error` is what its callers are told.
+    """The transaction ended without an answer; `error` is the error for its callers.
 
-    `again` says that nothing was written and the same work may succeed on a fresh connection. If
-    COMMIT was under way, `committed` finds out whether it happened; None means nobody can tell.
+    `again` means that nothing was written and the same work may succeed on a new connection. If
+    COMMIT had been sent, `committed` finds out whether it succeeded; None means it is unknown.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Lost(Exception):
 
 
 class PendingQuery:
-    """A question to the database; `rows` are there once it is settled."""
+    """A statement sent or queued; `rows` is set once the connection has settled."""
 
     __slots__ = ("rows",)
 
@@ -74,19 +74,19 @@ class Connection(Protocol):
     def rows(self, query: Query, params: Params) -> list[Row]: ...
 
     def ask(self, query: Query, params: Params) -> PendingQuery:
-        """Ask without waiting: in its place among all statements, answered by `settle`."""
+        """Queue a statement, in order with all others; `settle` fetches its rows."""
 
     def settle(self) -> None:
-        """Wait for the answers to everything that was asked."""
+        """Send what is queued and wait for all rows."""
 
     def ask_time(self, workspace: str) -> PendingQuery:
-        """Ask, under its lock, for the time (`now_ms`) and that of its newest log row (`ts_ms`)."""
+        """Ask, under the workspace's lock, for the time (`now_ms`) and its newest row's (`ts_ms`)."""
 
     def now_ms(self) -> int:
-        """The store's time, at little cost: for reads, which decide nothing."""
+        """The store's time, cheap and approximate; for reads, which decide nothing."""
 
     def run(self, query: Query, params: Params) -> None:
-        """Run a statement whose rows nobody wants; it may fail only at the next one."""
+        """Run a statement and discard its rows; an error may surface only at a later statement."""
 
     def many(self, query: Query, params: Sequence[Params]) -> None:
         """The same for many rows."""
@@ -103,16 +103,16 @@ class Connection(Protocol):
     def release(self) -> None: ...
 
     def undo(self) -> None:
-        """Back to the savepoint, which is gone then."""
+        """Roll back to the savepoint and remove it."""
 
 
 class CommitSignal(Protocol):
-    """How one process hears of the commits of others: its descriptor becomes readable."""
+    """How a process notices the commits of others: the descriptor becomes readable."""
 
     def fileno(self) -> int: ...
 
     def drain(self) -> None:
-        """Take what was signalled, so that the next commit is heard."""
+        """Consume what was signaled, so that the next commit is noticed."""
 
     def close(self) -> None: ...
 
@@ -124,28 +124,28 @@ class StoreEngine(Protocol):
     lanes: int
     """How many lanes may commit at the same time."""
     local: bool
-    """Whether a read stays in this process, without a wait for another."""
+    """Whether a read stays in this process, without waiting for a server."""
 
     def lane(self, workspace: str) -> str:
-        """Writers of one lane are grouped into one commit; lanes do not wait for each other."""
+        """The workspace's lane: its writes share commits, and lanes do not wait for each other."""
 
     def writer(self, lane: str) -> AbstractContextManager[Connection]:
-        """A connection for one write transaction, gated so that writers take turns."""
+        """A connection for one write transaction; writers take turns."""
 
     def reader(self) -> AbstractContextManager[Connection]:
         """A connection for one read transaction."""
 
     def announce(self) -> None:
-        """Tell other processes, soon and at little cost, that something was committed."""
+        """Notify other processes soon, and cheaply, that something was committed."""
 
     def signal(self) -> CommitSignal:
-        """Hears what other processes announce."""
+        """A signal for the commits that other processes announce."""
 
     def leader(self) -> AbstractContextManager[Callable[[], bool]]:
-        """Whether this process may run the store's maintenance: asked before each round."""
+        """A function that says whether this process leads; called before each maintenance round."""
 
     def tidy(self) -> None:
-        """The database's own upkeep, from time to time."""
+        """The database's own maintenance, called from time to time."""
 
     def schema_version(self) -> int: ...
 

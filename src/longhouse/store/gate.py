@@ -1,9 +1,9 @@
-"""The gate of an SQLite file: its writers take turns, and a counter tells of their commits.
+"""The gate of a SQLite file: lets its writers take turns, and counts their commits.
 
-With SQLite's own busy handler a waiting process can starve for seconds. Here a writer first takes
-the place of the next in line and gives it up only once it is through the gate, so a busy process
-cannot pass a waiting one twice. The locks are the kernel's: they end with the process that holds
-them. The counter is written into the gate's file after a commit, where other processes watch it.
+With SQLite's own busy handler a waiting process can starve for seconds. Here a writer first locks
+the place of the next in line, and unlocks it only once it is through the gate, so a busy process
+cannot overtake a waiting one twice. These are kernel locks, released when their process ends. The
+counter is written to the gate's file after a commit; other processes watch that file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAPS_S = (0.000_05, 0.001)
 
 
 class Gate:
-    """One per process and file; threads of one process take turns above it, and with it."""
+    """One per process and file; the caller makes the threads of one process take turns."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -44,12 +44,12 @@ class Gate:
         fcntl.flock(self._gate, fcntl.LOCK_UN)
 
     def count_up(self) -> None:
-        """Tell of a commit."""
+        """Signal a commit to other processes."""
         self._count = (self._count + 1) % 256
         os.pwrite(self._gate, bytes([self._count]), 0)
 
     def signal(self) -> CommitSignal:
-        """Becomes readable when any process has counted up."""
+        """A signal that becomes readable when any process counts up."""
         return watch(self._path)
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class Gate:
 
 
 def _lock(fd: int) -> None:
-    """Take a lock; a holder that hangs makes the caller busy, not hang as well."""
+    """Take a lock; if its holder hangs, give up with StoreBusy after `_PATIENCE_S`."""
     deadline, (nap, longest) = 0.0, _NAPS_S
     while True:
         try:

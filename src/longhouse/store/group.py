@@ -1,15 +1,15 @@
-"""Group commit: waiting writes run one after the other in one transaction, then answer together.
+"""Group commit: waiting writes run one after another in one transaction, then answer together.
 
-Whoever finds no leader leads: it runs its own write and all that wait, commits once, and only then
-lets anyone answer, so acknowledged means on disk. A leader leads one batch and hands over to the
-next in line. Those of a batch come back together with their next writes: after a crowd the next
-leader waits for as many again, at most as long as the batch before took. A lone thread writes
-without any wait or hand-over; writes of an event loop are led by a thread of the house, and each
-loop is woken once a batch, however many of its writes are in it.
+A write that finds no leader becomes the leader: it runs itself and all waiting writes, commits
+once, and only then answers them, so acknowledged means on disk. A leader leads one batch and hands
+over to the next in line. The callers of a batch tend to return together with their next writes, so
+the next leader waits for as many writes as the last batch had, for at most as long as that batch
+took. A lone thread writes without waiting or handing over. Writes from an event loop are led by a
+pool thread, and each loop is woken once per batch, however many of its writes are in it.
 
-Threads are woken one by the other: only one of them can run Python, and a crowd that is woken at
-once spends more time on fighting for that than on its answers. The main thread wakes nobody: it is
-the one that a signal may interrupt anywhere.
+Each thread wakes the next: only one can run Python at a time, and threads that are all woken at
+once spend more time competing for the interpreter than answering. The main thread never wakes
+another, because a signal may interrupt it anywhere.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ T = TypeVar("T")
 MAX_BATCH = 256
 MAX_PATIENCE_S = 0.005
 QUEUED_S = 10.0
-"""How long a write may wait for its turn; after that it is told to come back."""
+"""How long a write may wait for its turn; after that it fails with StoreBusy."""
 
 
 class Work(Generic[T]):
-    """One waiting write and, later, what came of it; a thread waits at its gate."""
+    """One waiting write and, later, its outcome; its thread waits on `gate`."""
 
     __slots__ = (
         "follower",
@@ -64,7 +64,7 @@ class Work(Generic[T]):
         self.main = False
 
     def wait(self) -> None:
-        """Wait at the gate, then wake who comes after."""
+        """Wait at the gate, then wake the follower."""
         self.gate.acquire()  # type: ignore[union-attr]
         if self.follower is not None:
             self.follower.wake()
@@ -76,8 +76,8 @@ class Work(Generic[T]):
 class GroupCommit(Generic[T]):
     """One lane of writes.
 
-    `run_batch` gives every work of a batch its result or its trouble; `start` runs a function on a
-    thread of the house.
+    `run_batch` gives every work of a batch its result or its error; `start` runs a function on a
+    pool thread.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class GroupCommit(Generic[T]):
         self._patience_s = 0.0
 
     def run(self, payload: T) -> Any:
-        """Write and wait: for threads."""
+        """Write and wait for the result; for threads."""
         work = Work(payload)
         work.main = threading.current_thread() is threading.main_thread()
         work.gate = threading.Lock()
@@ -119,7 +119,7 @@ class GroupCommit(Generic[T]):
         return work.result
 
     def submit(self, payload: T, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
-        """Write and answer in the loop: for event loops, called in the loop's own thread."""
+        """Write and resolve a future; for event loops, called in the loop's own thread."""
         work = Work(payload, loop.create_future())
         with self._mutex:
             self._enqueue(work)
@@ -129,7 +129,7 @@ class GroupCommit(Generic[T]):
         return work.future  # type: ignore[return-value]
 
     def close(self) -> None:
-        """Take nothing more, and let what waits finish."""
+        """Accept no more writes, and let the waiting ones finish."""
         with self._mutex:
             self._closed = True
             self._arrived.notify()
@@ -143,7 +143,7 @@ class GroupCommit(Generic[T]):
             self._arrived.notify()
 
     def _lead(self, mine: Work[T] | None = None) -> None:
-        """Run one batch, answer it, and see to it that whoever waits is led."""
+        """Run and answer one batch, and make sure that waiting writes have a leader."""
         try:
             self._gather()
         except BaseException:
@@ -162,7 +162,7 @@ class GroupCommit(Generic[T]):
             if started - work.since <= QUEUED_S:
                 batch.append(work)
             else:
-                work.trouble = StoreBusy("it waited too long for its turn; nothing was written")
+                work.trouble = StoreBusy("the write waited too long for its turn and was not run")
         try:
             if batch:
                 self._run_batch(batch)
@@ -178,7 +178,7 @@ class GroupCommit(Generic[T]):
             self._hand_over()
 
     def _gather(self) -> None:
-        """After a crowd, wait a moment for it to come back."""
+        """After a large batch, wait briefly for its callers to return."""
         with self._mutex:
             if len(self._pending) >= self._crowd:
                 return
@@ -191,10 +191,10 @@ class GroupCommit(Generic[T]):
                 self._gathering = False
 
     def _forsake(self, work: Work[T]) -> None:
-        """Forget a write whose thread was interrupted, and was it to lead, let another one."""
+        """Drop a write whose thread was interrupted; if it was to lead, let another lead."""
         leads = None
         while leads is None:
-            with suppress(KeyboardInterrupt), self._mutex:  # once more is not once too often
+            with suppress(KeyboardInterrupt), self._mutex:  # repeating this is harmless
                 if work in self._pending:
                     self._pending.remove(work)
                 leads = work.leads
@@ -224,12 +224,12 @@ class GroupCommit(Generic[T]):
 
         try:
             self._start(lead)
-        except RuntimeError:  # no thread can be started now; the executor may still try it later
+        except RuntimeError:  # no thread can be started; the executor may still run it later
             lead()
 
 
 def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:
-    """Let every caller of the batch go on; each event loop is woken once."""
+    """Release every caller of the batch; each event loop is woken once."""
     loops: dict[asyncio.AbstractEventLoop, list[Work[T]]] = {}
     row: list[Work[T]] = []
     for work in batch:
@@ -240,7 +240,7 @@ def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:
         elif work is not mine:
             row.append(work)
     for loop, works in loops.items():
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits in it
+        with suppress(RuntimeError):  # the loop has ended, so nothing waits in it
             loop.call_soon_threadsafe(_resolve, works)
     for work, follower in pairwise(row):
         work.follower = follower

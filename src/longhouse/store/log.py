@@ -1,4 +1,4 @@
-"""The log: what happened in a workspace, one row a mutation, in the order of commits."""
+"""The log: what happened in a workspace, one row per mutation, in commit order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LogEvent", "LogRow"]
 
 
 class LogEvent(Value, frozen=True, kw_only=True):
-    """What happened, before it has a seq."""
+    """An event that does not have a seq yet."""
 
     stream: str
     subject: str

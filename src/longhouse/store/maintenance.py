@@ -1,8 +1,8 @@
-"""Upkeep that nobody calls for: what the store and the rooms do from time to time.
+"""Periodic maintenance of the store and the rooms.
 
-One thread in each server; among all servers of a store only the one that leads does anything. A
-loop runs once in every workspace, each time in a write transaction of its own. A loop that fails is
-reported and comes again in its turn; it stops neither the others nor itself.
+One thread in each server; of all the servers of a store only the leader does anything. A loop runs
+once in every workspace, each time in its own write transaction. A loop that fails is reported and
+runs again when it is next due; the other loops are not affected.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ __all__ = ["KEYS_KEPT_MS", "Maintenance"]
 KEYS_KEPT_MS = 7 * 24 * 3600 * 1000
 SHORTEST_S = 1.0
 ASK_AGAIN_S = 5.0
-"""How soon a server that does not lead asks again: how long a store may be without upkeep."""
+"""How often a server that does not lead asks again: how long a store may go without maintenance."""
 TIDY_S = 600
 
 Trouble = Callable[[str, BaseException], None]
 
 
 def forget_keys(tx: Tx) -> None:
-    """Idempotency keys older than anyone retries."""
+    """Delete idempotency keys that are too old for a retry."""
     tx.run(sql.idempotency_forget, before=tx.now_ms - KEYS_KEPT_MS)
 
 
 class Maintenance:
-    """Runs loops for one open store, as a context; tidiers go over the whole store."""
+    """A context manager that runs loops per workspace, and tidiers over the whole store."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Maintenance:
         self._thread.join()
 
     def step(self, now_s: float) -> float:
-        """Run what is due, and return in how many seconds the next is."""
+        """Run what is due; returns the seconds until the next loop is due."""
         for loop in self._loops:
             if now_s >= self._due.get(loop.name, now_s):
                 self._due[loop.name] = now_s + loop.every_s
@@ -112,4 +112,4 @@ class Maintenance:
             while not self._stop.wait(delay_s):
                 self.leading = leads()
                 delay_s = self.step(time.monotonic()) if self.leading else ASK_AGAIN_S
-                delay_s = min(delay_s, ASK_AGAIN_S)  # a leader must be heard of, too
+                delay_s = min(delay_s, ASK_AGAIN_S)  # a silent leader loses its lead

@@ -1,7 +1,7 @@
 """Numbered migrations: `migrations/NNNN_name.sql`, written once and translated for PostgreSQL.
 
-The version of a store is the number of the last script it ran. A script is never changed once it
-has been released: a change is a new script.
+The version of a store is the number of the last script that ran on it. A released script never
+changes; every change is a new script.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def _sources() -> dict[int, Path]:
         if match := _NAME.match(path.name):
             number = int(match[1])
             if number in found:
-                raise ValueError(f"{path.name} and {found[number].name} have one number")
+                raise ValueError(f"{path.name} and {found[number].name} have the same number")
             found[number] = path
     return found
 
 
 def _translate(sql: str, engine: str) -> str:
-    """Keep this engine's `-- only …` parts, and spell the types as it does."""
+    """Keep this engine's `-- only …` parts, and translate the types."""
     sql = _ONLY.sub(lambda part: part[2] if part[1] == engine else "", sql)
     if engine == "postgres":
         for pattern, spelling in _TO_POSTGRES:

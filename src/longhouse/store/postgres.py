@@ -1,11 +1,11 @@
-"""PostgreSQL through psycopg: a lane per workspace, serialised by the row that holds its sequence.
+"""PostgreSQL through psycopg: one lane per workspace, serialized by the row with its sequence.
 
-The house lives in the schema `longhouse` of the database that the URL names. A connection that
-breaks before COMMIT was sent has written nothing, and the work is done again on a fresh one. After
-a COMMIT without an answer the server is asked what became of the transaction; if it cannot tell,
-the outcome is reported as unknown, never guessed.
+The store is the schema `longhouse` of the database that the URL names. If a connection breaks
+before COMMIT is sent, nothing is written and the work runs again on a new connection. If COMMIT is
+not answered, the server is asked whether the transaction committed; if it cannot say, the outcome
+is reported as unknown, never guessed.
 
-A database that is away is waited for: an engine opens without it, and each call tries again.
+An engine also opens while the database is unreachable; each call then tries again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["PostgresEngine"]
 LANES = 12
 READERS = 6
 PATIENCE_S = 5.0
-"""How long to wait for a connection, and for word of a commit whose answer was lost."""
+"""How long to wait for a connection, and for the outcome of a commit whose answer was lost."""
 UPGRADE_S = 3600.0
 LEADER_SILENT_S = 15
 """How long a leader may be silent before another takes over."""
@@ -63,7 +63,7 @@ _NOTICE_THE_DEAD = """
         set_config('tcp_user_timeout', '5s', false),
         set_config('client_connection_check_interval', '2s', false)
 """
-"""So that the server notices a host that lost power; not every platform has all of them."""
+"""Make the server notice a host that lost power; not every platform has all these settings."""
 _LEAD = """
     SET idle_session_timeout TO '{silent_s}s';
     SELECT CAST(pg_try_advisory_lock({key}) AS INTEGER) AS leads
@@ -133,7 +133,7 @@ class PostgresEngine:
 
     @contextmanager
     def leader(self) -> Iterator[Callable[[], bool]]:
-        """Among all servers of a store, the one whose connection holds the lock leads."""
+        """Of all the servers of a store, the one whose connection holds the lock leads."""
         held: list[PostgresSession] = []
 
         def leads() -> bool:
@@ -172,7 +172,7 @@ class PostgresEngine:
         self._pool.close()
 
     def _ring(self) -> None:
-        """NOTIFY outside of transactions: inside one, its commit would wait for all others."""
+        """NOTIFY outside a transaction; inside one, its commit would wait for all others."""
         with suppress(Lost, LonghouseError), self._borrowed() as connection:
             connection.script("NOTIFY longhouse")
 
@@ -186,8 +186,8 @@ class PostgresEngine:
         except PoolTimeout as error:
             raise Lost(
                 StoreBusy(
-                    f"no connection to the database in {PATIENCE_S:.0f} s; nothing was written",
-                    recovery="repeat the call; if it fails again, check that PostgreSQL answers",
+                    f"no database connection within {PATIENCE_S:.0f} s; nothing was written",
+                    recovery="repeat the call; if it fails again, check that PostgreSQL responds",
                 )
             ) from error
         except PoolClosed as error:
@@ -196,15 +196,15 @@ class PostgresEngine:
         try:
             yield PostgresConnection(db, self._clock, self._committed)
         finally:
-            if db.stale:  # and so are all others that were prepared before
+            if db.stale:  # then so are all other connections with statements prepared before
                 self._age += 1
             lost = broken(db)
             self._pool.putconn(db)
-            if lost:  # where one broke others did: leave none of them to the next call
+            if lost:  # others have probably broken too: leave none of them to the next call
                 self._pool.drain()
 
     def _ensure_open(self) -> None:
-        """Bring the schema up to date before first use, whenever the database can be reached."""
+        """Bring the schema up to date before first use, once the database is reachable."""
         if not self._is_open:
             with self._opening:
                 self._open()
@@ -222,7 +222,7 @@ class PostgresEngine:
             self._is_open = True
 
     def _committed(self, xid: str) -> bool | None:
-        """Whether a transaction was committed; None when the server cannot be asked in time."""
+        """Whether a transaction committed; None if the server cannot say in time."""
         ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends:
             with suppress(Lost, LonghouseError):
@@ -245,7 +245,7 @@ class PostgresEngine:
         return db
 
     def _upgrade(self) -> None:
-        """Bring the schema to the newest version, all of it or nothing, one process at a time."""
+        """Migrate the schema to the newest version atomically, one process at a time."""
         db = self._connect()
         connection = PostgresConnection(db)
         try:
@@ -271,7 +271,7 @@ class PostgresEngine:
 
 
 class _Listener:
-    """The connection on which PostgreSQL tells of commits."""
+    """The connection on which PostgreSQL announces commits."""
 
     def __init__(self, db: PostgresSession) -> None:
         self._db = db
@@ -285,7 +285,7 @@ class _Listener:
             for _ in self._db.notifies(timeout=0):
                 pass
         except psycopg.Error as error:
-            raise Lost(StoreBusy("the connection that listens broke")) from error
+            raise Lost(StoreBusy("the listening connection broke")) from error
 
     def close(self) -> None:
         self._db.close()
@@ -316,13 +316,13 @@ _OPTIONS: dict[str, Any] = {
 
 
 def _checked(url: str) -> str:
-    """The URL, unless no server can ever be reached by it."""
+    """Return the URL, or refuse it if it is malformed."""
     try:
         port = str(conninfo_to_dict(url).get("port", ""))
     except psycopg.Error as error:
         raise _not_a_url(str(error)) from error
     if not port.replace(",", "").isdecimal() and port:
-        raise _not_a_url(f"{port!r} is no port")
+        raise _not_a_url(f"{port!r} is not a port")
     return url
 
 
@@ -334,12 +334,12 @@ def _not_a_url(reason: str) -> StoreUnusable:
 
 
 def _version(connection: PostgresConnection) -> int:
-    """The schema's version, 0 for none; refuses what is not ours or newer than we are."""
+    """The schema's version, 0 for none; refuses a foreign schema or one that is too new."""
     state = connection.script(_VERSION)[0]["state"]
     if state == "foreign":
         raise StoreUnusable(
-            "this database has a schema `longhouse` that is not a Longhouse store",
-            recovery="name another database in LONGHOUSE_DB, or rename that schema",
+            "this database has a schema named `longhouse` that is not a Longhouse store",
+            recovery="set LONGHOUSE_DB to another database, or rename that schema",
         )
     if state == "empty":
         return 0
@@ -347,16 +347,16 @@ def _version(connection: PostgresConnection) -> int:
     if version > migrate.newest():
         raise StoreUnusable(
             f"this database has schema {version}; this Longhouse knows up to {migrate.newest()}",
-            recovery="use the newer Longhouse that wrote it, or name another database",
+            recovery="use the newer Longhouse that wrote it, or choose another database",
         )
     return version
 
 
 def _unreachable(error: psycopg.Error) -> LonghouseError:
-    # libpq says first what failed and then, further in, what to ask oneself about it.
+    # libpq says what failed, and then adds hints in indented lines.
     said = [line for line in str(error).splitlines() if line.strip() and not line[0].isspace()]
     reason = said[-1].removeprefix("connection failed: ") if said else type(error).__name__
     return StoreBusy(
         f"the database cannot be reached: {reason}",
-        recovery="check LONGHOUSE_DB and that PostgreSQL answers there, then repeat the call",
+        recovery="check LONGHOUSE_DB and that PostgreSQL is running there, then repeat the call",
     )

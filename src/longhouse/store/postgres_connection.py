@@ -1,13 +1,13 @@
-"""One connection to PostgreSQL: statements prepared once, and sent together where nobody waits.
+"""One connection to PostgreSQL: statements are prepared once, and sent together where possible.
 
-A statement whose rows nobody wants is owed, and travels with the next one that is waited for: a
-round trip costs more than what it asks for. A write that was owed fails where it is paid, at the
-latest when its savepoint is released or its transaction commits.
+A statement whose rows are not needed is queued ("owed") and sent with the next one whose rows are,
+because a round trip costs more than the statement. If a queued write fails, the error surfaces when
+the queue is sent: at the latest when its savepoint is released or its transaction commits.
 
-No answer is waited for longer than `ANSWER_S`: a connection that is silent for so long is given up.
+A connection that does not answer within `ANSWER_S` is closed.
 
-Statements go through libpq as psycopg wraps it (`psycopg.pq`): a cursor of psycopg costs three
-times what the server needs for the statements of this house.
+Statements go through psycopg's libpq wrapper (`psycopg.pq`): for statements as small as ours, a
+psycopg cursor takes three times as long as the server.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _TIME = Query(
         set_config('idle_in_transaction_session_timeout', '4s', true) AS limit
     """,
 )
-"""Under the lock: the time, that of the newest log row, by what name to ask later whether the
-transaction was committed, and how long the server lets it hold the lock while we are silent."""
+"""Run under the lock. Returns the time, the time of the newest log row, and the transaction id by
+which to ask later whether it committed; limits how long we may hold the lock while silent."""
 _NOW = Query(
     "now",
     "",
@@ -73,9 +73,9 @@ _NOW = Query(
 )
 MAX_TOGETHER = 64
 MAX_OWED = 1024
-"""After this many statements a batch is sent even if no one waits, or we would seem stalled."""
+"""The queue is sent at this length even if no rows are needed, so that we do not seem stalled."""
 ANSWER_S = 10.0
-"""How long to wait for an answer; longer than the server lets a statement wait for a lock."""
+"""How long to wait for an answer; longer than the server's lock timeout."""
 _TRUSTED_S = 5.0
 _NOTHING: Values = []
 _BEGUN: Owed = (_BEGIN, _NOTHING, None)
@@ -95,7 +95,7 @@ _DEFECTS = (
 
 
 class PostgresSession(psycopg.Connection[Row]):
-    """A connection of the pool, with what it has prepared so far."""
+    """A pooled connection, with the statements it has prepared so far."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -106,7 +106,7 @@ class PostgresSession(psycopg.Connection[Row]):
         self.stale = False
 
     def renew(self, age: int) -> None:
-        """Prepare everything anew, if that has not happened since the store came to that age."""
+        """Forget the prepared statements if they are older than the store's current `age`."""
         if self.age != age:
             self.prepared.clear()
             self.columns.clear()
@@ -114,7 +114,7 @@ class PostgresSession(psycopg.Connection[Row]):
 
 
 class ServerClock:
-    """The server's clock as this process knows it: what it last said, and the time since."""
+    """An estimate of the server's clock: its last known time plus the time since."""
 
     def __init__(self) -> None:
         self._ahead_ms = 0.0
@@ -125,7 +125,7 @@ class ServerClock:
         self._ahead_ms = now_ms - self._heard_s * 1000
 
     def now_ms(self) -> int | None:
-        """The server's time, or None if it has not told it lately."""
+        """The server's time, or None if the last known time is too old."""
         now_s = time.monotonic()
         fresh = now_s - self._heard_s < _TRUSTED_S
         return int(self._ahead_ms + now_s * 1000) if fresh else None
@@ -136,9 +136,9 @@ class _Silent(psycopg.OperationalError):
 
 
 class PostgresConnection:
-    """A thin wrapper: named queries in, dictionaries out, psycopg's errors in our words.
+    """A thin wrapper: runs named queries, returns dictionaries, translates psycopg's errors.
 
-    `committed` tells of a transaction, by its id, whether it was committed.
+    `committed` says whether the transaction with a given id committed.
     """
 
     __slots__ = ("_clock", "_committed", "_owed", "_pg", "_time", "db")
@@ -212,7 +212,7 @@ class PostgresConnection:
             if not broken(self.db):
                 raise
             raise Lost(OutcomeUnknown(), committed=self._whether_committed) from lost
-        if result.command_status != b"COMMIT":  # the server's word for: nothing was written
+        if result.command_status != b"COMMIT":  # the server rolled back instead
             raise InternalError
 
     def rollback(self) -> None:
@@ -238,7 +238,7 @@ class PostgresConnection:
             self.script("ROLLBACK TO work; RELEASE work")
 
     def script(self, sql: str, *, answer_s: float | None = None) -> list[Row]:
-        """Run statements as they stand, outside of what is owed; the rows of the last."""
+        """Run statements directly, ignoring the queue; returns the rows of the last."""
         try:
             self._pg.send_query(sql.encode())
             result = self._last_result(answer_s or ANSWER_S)
@@ -258,7 +258,7 @@ class PostgresConnection:
         return _rows(result, columns)
 
     def _pay(self, query: Query, values: Values) -> PGresult:
-        """Send everything that is owed and the statement in one go; what the statement gave."""
+        """Send the queue and this statement in one round trip; returns the statement's result."""
         if self._owed or query.postgres.text not in self.db.prepared:
             owed, self._owed = self._owed, []
             return self._sent([*owed, (query, values, None)])
@@ -269,7 +269,7 @@ class PostgresConnection:
             raise statement_error(error, self.db) from error
 
     def _sent(self, statements: list[Owed]) -> PGresult:
-        """Send statements in one go and answer what was asked; what the last one gave."""
+        """Send statements in one round trip and set their rows; returns the last one's result."""
         try:
             results = self._send(statements)
         except psycopg.Error as error:
@@ -282,7 +282,7 @@ class PostgresConnection:
         return results[-1]
 
     def _send(self, statements: list[Owed]) -> list[PGresult]:
-        """All statements in one round trip; what each gave, or the first trouble."""
+        """Send statements in one round trip; returns their results or raises the first error."""
         pg, db = self._pg, self.db
         fresh: dict[bytes, bytes] = {}
         preparing: set[int] = set()
@@ -309,14 +309,14 @@ class PostgresConnection:
         return [result for place, result in enumerate(results) if place not in preparing]
 
     def _leave_pipeline(self) -> None:
-        """Be as before the flight; a connection whose answers were not all read is given up."""
+        """Leave pipeline mode; close the connection if some answers were not read."""
         try:
             self._pg.exit_pipeline_mode()
         except psycopg.Error:
             self.db.close()
 
     def _receive(self) -> list[PGresult]:
-        """Read answers up to the end of the round trip."""
+        """Read results up to the end of the round trip."""
         pg = self._pg
         results: list[PGresult] = []
         trouble: PGresult | None = None
@@ -341,7 +341,7 @@ class PostgresConnection:
         return results
 
     def _last_result(self, answer_s: float) -> PGresult:
-        """The result of the last statement that was sent outside of a flight, or its trouble."""
+        """The result of the last statement sent outside pipeline mode; raises its error."""
         pg, ends = self._pg, time.monotonic() + answer_s
         last: PGresult | None = None
         try:
@@ -353,7 +353,7 @@ class PostgresConnection:
                     break
                 if last is None or last.status in _DONE:
                     last = result
-        except BaseException:  # a connection whose answers were not all read is given up
+        except BaseException:  # some answers were not read, so the connection is unusable
             self.db.close()
             raise
         if last is None:
@@ -362,7 +362,7 @@ class PostgresConnection:
         return last
 
     def _await(self, ends: float) -> None:
-        """Until there is something to read, leaving Python to other threads."""
+        """Wait until there is something to read, letting other threads run."""
         pg = self._pg
         poll = select.poll()
         while pg.is_busy():
@@ -405,22 +405,22 @@ def broken(db: PostgresSession) -> bool:
 
 
 def statement_error(error: psycopg.Error, db: PostgresSession) -> Lost | LonghouseError:
-    """A statement of ours that is wrong is our defect; all else ends the transaction."""
+    """The error to raise: a wrong statement is our bug, anything else ends the transaction."""
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return StoreUnusable(
             f"PostgreSQL: {error.diag.message_primary}",
-            recovery="let this user create a schema: GRANT CREATE ON DATABASE … TO …",
+            recovery="allow this user to create a schema: GRANT CREATE ON DATABASE … TO …",
         )
     if isinstance(error, _Silent):
         return Lost(
             StoreBusy(
                 "the database did not answer in time; nothing was written",
-                recovery="repeat the call; if it fails again, check that PostgreSQL answers",
+                recovery="repeat the call; if it fails again, check that PostgreSQL responds",
             )
         )
     if broken(db):
         return Lost(StoreBusy("the connection broke; nothing was written"), again=True)
-    if isinstance(error, psycopg.errors.FeatureNotSupported):  # a table changed since it prepared
+    if isinstance(error, psycopg.errors.FeatureNotSupported):  # a table changed after preparing
         db.stale = True
         return Lost(StoreBusy(), again=True)
     if isinstance(error, _AGAIN):

@@ -1,7 +1,7 @@
-"""Values on PostgreSQL as they are on SQLite: whole numbers are 64 bits wide, text is text.
+"""Converts values so that PostgreSQL behaves like SQLite: 64-bit integers, and text.
 
-Values travel as text and the server finds their types in the statement, so that one statement is
-prepared once whatever its values are. Sums come back as whole numbers, conditions as 1 and 0.
+Values are sent as text, and the server infers their types from the statement, so each statement is
+prepared once whatever its values. Sums come back as integers, conditions as 1 and 0.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _BOOL, _NUMERIC, _WHOLE = 16, 1700, (20, 21, 23)
 
 
 def dump(value: str | int | None) -> bytes | None:
-    """A value as the server reads it."""
+    """A value in the server's text format."""
     if value is None:
         return None
     if not isinstance(value, str):
         return b"%d" % value
-    if "\0" in value:  # the server would take it for the end
-        raise InvalidInput("text must not contain the character NUL", recovery="leave it out")
+    if "\0" in value:  # the server would read it as the end of the value
+        raise InvalidInput("text must not contain NUL characters", recovery="remove them")
     return value.encode()
 
 
 def loader(oid: int) -> Callable[[bytes], Any]:
-    """What makes a value of a column of that type; what is not named here is text."""
+    """The conversion for columns of that type; types not listed here are text."""
     return _LOADERS.get(oid, bytes.decode)
 
 

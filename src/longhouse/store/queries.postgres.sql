@@ -1,18 +1,18 @@
 -- name: workspace_lock
--- differs because the row lock is what serialises the writers of one workspace.
+-- differs because the row lock is what serializes the writers of one workspace.
 SELECT ws, seq, project_guard FROM workspaces WHERE name = :name FOR UPDATE
 
 -- name: idempotency_of
--- What earlier calls with these keys were answered, in a workspace that may not exist yet.
--- differs because the functions that unfold JSON differ.
+-- The stored answers to these keys, in a workspace that may not exist yet.
+-- differs because the functions that expand JSON arrays differ.
 SELECT key, cmd, digest, answer FROM idempotency
 WHERE ws = (SELECT ws FROM workspaces WHERE name = :name)
   AND key = ANY (ARRAY (SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
 
 -- name: log_stretch
--- Rows of a bounded stretch of the log: of chosen streams, and of some kinds only those that no
--- row of the same stream, subject and kind follows up to a seq.
--- differs because the functions that unfold JSON differ.
+-- Rows of a bounded stretch of the log, from chosen streams. Of some kinds, only the newest row up
+-- to a seq for each stream, subject and kind.
+-- differs because the functions that expand JSON arrays differ.
 SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log
 WHERE ws = :ws AND seq > :after AND seq <= :upto

@@ -1,9 +1,9 @@
-"""Named SQL: text in `queries.sql` beside the room, one block a query, bound by `:name`.
+"""Named SQL: text in a room's `queries.sql`, one block per query, with `:name` parameters.
 
-A block starts with `-- name: job_by_id` and a sentence on what it is for. A block of the same name
-in `queries.sqlite.sql` or `queries.postgres.sql` replaces the common one on that engine and must
-say `-- differs because …`. What several queries of a file share stands in a block that starts with
-`-- part: columns`, for them to name as `{columns}`. Runtime code holds no SQL of its own.
+A block starts with `-- name: job_by_id` and a sentence on its purpose. A block of the same name in
+`queries.sqlite.sql` or `queries.postgres.sql` replaces the common one on that engine and must say
+`-- differs because …`. Text that several queries of a file share goes in a block that starts with
+`-- part: columns`; they include it as `{columns}`. There is no SQL in runtime code.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _QUOTED = re.compile(r"('(?:[^']|'')*')")
 
 
 class Numbered(NamedTuple):
-    """A statement with `$1`, `$2`, …, and which name each number stands for."""
+    """A statement with `$1`, `$2`, …, and the name of each parameter."""
 
     text: bytes
     names: tuple[str, ...]
 
 
 class Query:
-    """One statement: its name, its text for each engine, whether it writes or is about the log."""
+    """One statement: its name, its text per engine, whether it writes or touches the log."""
 
     __slots__ = ("_postgres", "_times", "about_log", "name", "sqlite", "writes")
 
@@ -51,13 +51,13 @@ class Query:
 
     @property
     def postgres(self) -> Numbered:
-        """The statement as PostgreSQL takes it, translated when it is first used."""
+        """The statement for PostgreSQL, translated on first use."""
         if isinstance(self._postgres, str):
             self._postgres = numbered_binds(self._postgres)
         return self._postgres
 
     def times(self, count: int) -> Query | None:
-        """The same for so many rows on PostgreSQL; None unless it is a plain INSERT of one."""
+        """The statement for `count` rows on PostgreSQL; None unless it is a plain INSERT."""
         if count not in self._times:
             self._times[count] = _times(self, count)
         return self._times[count]
@@ -84,12 +84,12 @@ class Queries:
         self._texts = {n: tuple(texts[engine][n] for engine in ENGINES) for n in names}
 
     def __getattr__(self, name: str) -> Query:
-        """A query is made when it is first asked for: a short-lived process needs few of them."""
+        """Queries are built on first use, because a short-lived process needs few of them."""
         texts = self.__dict__.get("_texts", {}).get(name)
         if texts is None:
             raise AttributeError(f"no query is named {name!r}")
         made = Query(f"{self._package}.{name}", *map(_bare, texts))
-        kept: Query = self.__dict__.setdefault(name, made)  # all threads have the same one
+        kept: Query = self.__dict__.setdefault(name, made)  # the same one for all threads
         return kept
 
     def __iter__(self) -> Iterator[Query]:
@@ -113,22 +113,22 @@ def _blocks(package: str, filename: str) -> dict[str, str]:
             continue
         for part in _PART.findall(text):
             if part not in parts:
-                where = f"{package}/{filename}: {name} names {{{part}}}"
-                raise ValueError(f"{where}, and no part above is called so")
+                where = f"{package}/{filename}: {name} uses {{{part}}}"
+                raise ValueError(f"{where}, but no part above has that name")
             text = text.replace(f"{{{part}}}", parts[part])
         blocks[name] = text
     return blocks
 
 
 def _bare(text: str) -> str:
-    """The statement alone: comments hold neither binds nor quotations."""
+    """The statement without comments, whose colons and quotes are not SQL."""
     return _COMMENT.sub("", text).strip().removesuffix(";")
 
 
 def numbered_binds(sql: str) -> Numbered:
-    """The same statement for PostgreSQL: `:name` becomes `$1`, the same number for the same name.
+    """The statement for PostgreSQL: `:name` becomes `$1`, with one number per name.
 
-    A whole number is 64 bits wide on both: `CAST(:n AS INTEGER)` becomes a cast to BIGINT.
+    Integers have 64 bits on both engines: `CAST(:n AS INTEGER)` becomes a cast to BIGINT.
     """
     numbers: dict[str, int] = {}
 

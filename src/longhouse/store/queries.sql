@@ -3,7 +3,7 @@
 SELECT ws, project_guard FROM workspaces WHERE name = :name
 
 -- name: workspace_add
--- Make a workspace; nothing happens when another writer was first.
+-- Create a workspace; does nothing if another writer was first.
 INSERT INTO workspaces (name, project_guard, created_at_ms)
 VALUES (:name, :guard, :now)
 ON CONFLICT (name) DO NOTHING
@@ -25,19 +25,19 @@ SELECT ws, seq, project_guard FROM workspaces WHERE name = :name
 UPDATE workspaces SET seq = :seq WHERE ws = :ws
 
 -- name: workspace_seqs
--- How far every workspace is, for a process that was told that something moved.
+-- The seq of every workspace, for a process that was woken by a commit.
 SELECT name, seq FROM workspaces
 
 -- name: workspace_name
--- What a workspace is called.
+-- The name of a workspace.
 SELECT name FROM workspaces WHERE ws = :number
 
 -- name: seq_now
--- The last seq that was committed.
+-- The last committed seq.
 SELECT seq FROM workspaces WHERE ws = :ws
 
 -- name: counter_now
--- How far a counter is: the number in JOB-007.
+-- The value of a counter: the number in JOB-007.
 SELECT value FROM counters WHERE ws = :ws AND name = :name
 
 -- name: counter_store
@@ -51,7 +51,7 @@ INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data, span)
 VALUES (:ws, :seq, :ts_ms, :stream, :subject, :kind, :actor, :data, :span)
 
 -- name: log_newest
--- When the newest row was written, in a workspace that may not exist yet.
+-- The time of the newest row, in a workspace that may not exist yet.
 SELECT ts_ms FROM log WHERE ws = (SELECT ws FROM workspaces WHERE name = :name)
 ORDER BY seq DESC LIMIT 1
 
@@ -71,8 +71,8 @@ SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log WHERE ws = :ws AND subject = :subject AND seq < :before ORDER BY seq DESC LIMIT :limit
 
 -- name: log_stretch
--- Rows of a bounded stretch of the log: of chosen streams, and of some kinds only those that no
--- row of the same stream, subject and kind follows up to a seq.
+-- Rows of a bounded stretch of the log, from chosen streams. Of some kinds, only the newest row up
+-- to a seq for each stream, subject and kind.
 SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log
 WHERE ws = :ws AND seq > :after AND seq <= :upto
@@ -88,63 +88,63 @@ WHERE ws = :ws AND seq > :after AND seq <= :upto
 ORDER BY seq LIMIT :limit
 
 -- name: log_time
--- When the newest row up to a seq was written.
+-- The time of the newest row up to a seq.
 SELECT ts_ms FROM log WHERE ws = :ws AND seq <= :upto ORDER BY seq DESC LIMIT 1
 
 -- name: log_one
--- Exactly one row.
+-- The row with one seq.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log WHERE ws = :ws AND seq = :seq
 
 -- name: idempotency_of
--- What earlier calls with these keys were answered, in a workspace that may not exist yet.
+-- The stored answers to these keys, in a workspace that may not exist yet.
 SELECT key, cmd, digest, answer FROM idempotency
 WHERE ws = (SELECT ws FROM workspaces WHERE name = :name)
   AND key IN (SELECT value FROM json_each(:keys))
 
 -- name: idempotency_put
--- Remember an answer, in the transaction that made it true.
+-- Store an answer, in the transaction that made the change.
 INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
 VALUES (:ws, :key, :cmd, :digest, :ts_ms, :answer)
 
 -- name: idempotency_reissued
--- A repeated call was given a new credential in place of the one before.
+-- Replace a stored answer after a repeated call got a new credential.
 UPDATE idempotency SET answer = :answer WHERE ws = :ws AND key = :key
 
 -- name: idempotency_forget
--- Keys older than anyone retries.
+-- Delete keys that are too old for a retry.
 DELETE FROM idempotency WHERE ws = :ws AND ts_ms < :before
 
 -- name: token_add
--- A new token; only its digest is stored.
+-- Add a token; only its digest is stored.
 INSERT INTO tokens
     (token_id, digest, role, name, client, created_at_ms, workspaces, expires_at_ms)
 VALUES (:token_id, :digest, :role, :name, :client, :now, :workspaces, :expires_at_ms)
 
 -- name: token_by_digest
--- The live token that a caller presented.
+-- The valid token that a caller presented.
 SELECT token_id, role, name, workspaces FROM tokens
 WHERE digest = :digest AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 
 -- name: token_reissue
--- The token that was handed out under this digest gets another credential, if it still works.
+-- Give the token with this digest a new credential, if it is still valid.
 UPDATE tokens SET digest = :digest
 WHERE token_id = :token_id AND digest = :before AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 RETURNING token_id
 
 -- name: token_lives
--- Whether a token still works.
+-- Whether a token is still valid.
 SELECT 1 AS works FROM tokens WHERE token_id = :token_id AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 
 -- name: token_list
--- All tokens, newest first, or the one of that id.
+-- All tokens, newest first, or only the one with that id.
 SELECT token_id, role, name, client, created_at_ms, revoked_at_ms, workspaces, expires_at_ms
 FROM tokens WHERE CAST(:token_id AS TEXT) IS NULL OR token_id = :token_id
 ORDER BY created_at_ms DESC, token_id LIMIT :limit
 
 -- name: token_revoke
--- A token stops working at once.
+-- Revoke a token, with immediate effect.
 UPDATE tokens SET revoked_at_ms = :now WHERE token_id = :token_id AND revoked_at_ms IS NULL
 RETURNING token_id

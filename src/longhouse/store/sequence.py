@@ -1,9 +1,9 @@
-"""What one write transaction holds of its workspaces: the lock, the time, the sequence, the log.
+"""A write transaction's state per workspace: the lock, the time, the sequence, the log.
 
-A workspace is entered once, under its lock, in one round trip: its sequence, the time, the time of
-its newest log row, and what is known of the idempotency keys that the batch carries. From then on
-numbers are counted in memory, and log rows and answers to keys are gathered; all of it is written
-once before commit. So seq order is commit order, without a gap and without a statement per number.
+A workspace is entered once, under its lock, in one round trip that reads its sequence, the time,
+the time of its newest log row, and the stored answers to the batch's idempotency keys. After that,
+numbers are counted in memory, log rows and answers are collected, and everything is written once
+before commit. Seq order is therefore commit order, without gaps or a statement per number.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Sequence:
         self.now_ms = now_ms
         """The store's time when the lock was taken."""
         self.ts_ms = ts_ms
-        """The time of the newest log row: the next one is not older."""
+        """The time of the newest log row; the next one is never earlier."""
         self.counters: dict[str, int] = {}
         self.answers: dict[str, Row] = {}
-        """What is known under the keys of the batch."""
+        """The stored answers to the batch's keys."""
 
     def take(self, count: int = 1) -> int:
         """Allocate `count` numbers and return the first."""
@@ -46,7 +46,7 @@ class Sequence:
 
 
 class Mark(NamedTuple):
-    """How far a transaction was at some moment, to go back to."""
+    """A saved state of the transaction, to go back to."""
 
     entered: dict[str, tuple[Sequence, int, int, dict[str, int], dict[str, Row]]]
     logged: int
@@ -59,7 +59,7 @@ _START = Mark({}, 0, 0)
 class Sequences:
     """The workspaces that one write transaction has entered.
 
-    `keys` names the idempotency keys of its calls by workspace; `made` once it made a workspace.
+    `keys` holds its calls' idempotency keys by workspace; `made` is true once it created one.
     """
 
     __slots__ = (
@@ -88,7 +88,7 @@ class Sequences:
         self._answered = 0
 
     def enter(self, workspace: str) -> Sequence:
-        """The workspace, locked until commit; it is made on first use."""
+        """The workspace, locked until commit; it is created on first use."""
         entered = self._entered.get(workspace)
         if entered is None:
             entered = self._enter(workspace)
@@ -96,15 +96,15 @@ class Sequences:
         return entered
 
     def log(self, row: Row) -> None:
-        """Gather a row for the log."""
+        """Collect a row for the log."""
         self._log.append(row)
 
     def answer(self, row: Row) -> None:
-        """Gather what a key was answered."""
+        """Collect the answer to a key."""
         self._answers.append(row)
 
     def write_log(self) -> bool:
-        """Write the log rows gathered so far; whether there were any."""
+        """Write the log rows collected so far; returns whether there were any."""
         rows = self._log[self._logged :]
         if rows:
             self.connection.many(sql.log_append, rows)
@@ -112,7 +112,7 @@ class Sequences:
         return bool(rows)
 
     def write_gathered(self) -> None:
-        """Write the log rows and answers gathered so far."""
+        """Write the log rows and answers collected so far."""
         self.write_log()
         if self._answered < len(self._answers):
             self.connection.many(sql.idempotency_put, self._answers[self._answered :])
@@ -126,7 +126,7 @@ class Sequences:
         return Mark(entered, len(self._log), len(self._answers))
 
     def undo(self, mark: Mark = _START) -> None:
-        """Go back to the mark, or to the start; workspaces entered since are locked no more."""
+        """Go back to the mark, or to the start; workspaces entered since then are unlocked."""
         self._entered = {}
         for name, (one, at, ts_ms, counters, answers) in mark.entered.items():
             one.at, one.ts_ms, one.counters, one.answers = at, ts_ms, counters, answers
@@ -137,7 +137,7 @@ class Sequences:
         self._answered = min(self._answered, mark.answered)
 
     def store(self) -> dict[str, int]:
-        """Write back what moved; the result maps those workspaces to their new seq."""
+        """Write everything that changed; returns the changed workspaces with their new seqs."""
         self.write_gathered()
         moved = {}
         for name, one in self._entered.items():
@@ -169,7 +169,7 @@ class Sequences:
         return entered
 
     def _make(self, workspace: str, now_ms: int) -> None:
-        """Make the workspace, unless another writer was first."""
+        """Create the workspace, unless another writer was first."""
         name = check_workspace(workspace)
         self.made = True
         self.connection.run(sql.workspace_add, {"name": name, "guard": self._guard, "now": now_ms})
@@ -179,6 +179,6 @@ def check_guard(workspace: str, stored: str | None, ours: str | None) -> None:
     """Refuse a workspace that another project has bound to itself."""
     if stored and ours and stored != ours:
         raise ProjectGuardMismatch(
-            f"workspace {workspace!r} belongs to project {stored}, this is {ours}",
+            f"workspace: {workspace!r} belongs to project {stored}, but this is {ours}",
             recovery="use another workspace (--workspace), or run from that project",
         )

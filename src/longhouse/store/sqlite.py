@@ -1,7 +1,7 @@
-"""SQLite through apsw: WAL, FULL, foreign keys, one gate for all writers of the file.
+"""SQLite through apsw: WAL, synchronous=FULL, foreign keys, one gate for all writers of the file.
 
-Acknowledged means on disk. The gate (see gate.py) lets the processes that write the file take
-turns, and its change counter tells those that wait that something was committed.
+Acknowledged means on disk. The gate (see gate.py) makes the processes that write the file take
+turns, and its counter tells waiting processes that something was committed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from longhouse.store.sequence import sql
 __all__ = ["APPLICATION_ID", "SqliteEngine"]
 
 APPLICATION_ID = 0x4C4F4E47
-"""`LONG`, in the file's header: tells a Longhouse store from any other SQLite file."""
+"""`LONG`, in the file's header: distinguishes a Longhouse store from any other SQLite file."""
 
 _IDLE_READERS = 8
 _BUSY_MS = 10_000
@@ -42,12 +42,12 @@ _SETTINGS = (
 )
 _WRITER_CACHE = -8000
 _CHECKPOINT_PAGES = 4000
-"""Four times SQLite's own: pages that change again and again are copied back less often."""
+"""Four times SQLite's default, so that pages that change often are copied back less often."""
 _DEFECTS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.SQLError)
 
 
 class SqliteConnection:
-    """A thin wrapper: named queries in, dictionaries out, apsw's errors in our words."""
+    """A thin wrapper: runs named queries, returns dictionaries, translates apsw's errors."""
 
     __slots__ = ("_clock", "_execute", "_names", "db")
 
@@ -66,13 +66,13 @@ class SqliteConnection:
                     name for name, _ in cursor.get_description()
                 )
             rows = list(cursor)
-        except apsw.ExecutionCompleteError:  # without a row there is no description either
+        except apsw.ExecutionCompleteError:  # no rows, and so no description
             return []
         except apsw.Error as error:
             raise statement_error(error) from error
         try:
             return [dict(zip(names, row, strict=True)) for row in rows]
-        except ValueError:  # another process has added a column since
+        except ValueError:  # another process has added a column
             self._names.clear()
             raise Lost(StoreBusy(), again=True) from None
 
@@ -80,7 +80,7 @@ class SqliteConnection:
         return PendingQuery(self.rows(query, params))
 
     def settle(self) -> None:
-        """Nothing is ever asked that was not answered at once."""
+        """Nothing to do: `ask` runs its statement immediately."""
 
     def ask_time(self, workspace: str) -> PendingQuery:
         newest = self.rows(sql.log_newest, {"name": workspace})
@@ -118,7 +118,7 @@ class SqliteConnection:
             self.script("COMMIT")
         except Lost as lost:
             failed = getattr(lost.__cause__, "extendedresult", None)
-            if failed == apsw.SQLITE_IOERR_FSYNC:  # it may be on the disk all the same
+            if failed == apsw.SQLITE_IOERR_FSYNC:  # it may be on disk anyway
                 raise Lost(OutcomeUnknown()) from lost
             raise
 
@@ -138,7 +138,7 @@ class SqliteConnection:
 
 
 class _Turn:
-    """One turn of the writer through the gate; every write takes one."""
+    """One turn of the writer through the gate; every write transaction takes one."""
 
     __slots__ = ("_connection", "_gate")
 
@@ -155,7 +155,7 @@ class _Turn:
 
 
 class SqliteEngine:
-    """One store in one file; of an earlier `schema` only to take in what had it."""
+    """One store in one file; an earlier `schema` is used only to import an old export."""
 
     name = "sqlite"
     lanes = 1
@@ -177,8 +177,8 @@ class SqliteEngine:
         except OSError as error:
             self._gate.close()
             raise StoreUnusable(
-                f"{path} cannot be made: {error.strerror}",
-                recovery="check who may write there, or choose another folder with --dir",
+                f"{path} cannot be created: {error.strerror}",
+                recovery="check the folder's permissions, or choose another with --dir",
             ) from error
         except BaseException:
             self._gate.close()
@@ -221,14 +221,14 @@ class SqliteEngine:
 
     @contextmanager
     def leader(self) -> Iterator[Callable[[], bool]]:
-        """One server per file: whoever asks may."""
+        """Only one server may serve a file, so it always leads."""
         yield lambda: True
 
     def tidy(self) -> None:
-        """Give the log of writes back to the disk, as far as nobody reads in it.
+        """Truncate the write-ahead log, unless a reader still needs it.
 
-        On a connection of its own, for the writer's may be in use, and without waiting: whoever
-        waits here for a reader keeps all writers waiting.
+        Uses a separate connection, since the writer's may be in use, and does not wait for readers,
+        because that would block all writers.
         """
         db = self._connect().db
         try:
@@ -245,9 +245,9 @@ class SqliteEngine:
         self._gate.close()
 
     def _open(self) -> SqliteConnection:
-        """The writer's connection, on a file that is ours and of our schema."""
+        """The writer's connection, after creating the file if needed and migrating its schema."""
         if not self.path.exists():
-            # Made here, private, and not by SQLite: its other files take their mode from this one.
+            # Created here, private, because SQLite gives its other files the same mode.
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         connection = self._connect(check=True)
         try:
@@ -266,11 +266,11 @@ class SqliteEngine:
             )
             try:
                 db.set_busy_timeout(_BUSY_MS)
-                # Plans do not depend on bound values: else SQLite prepares anew for every value.
+                # Stable plans: otherwise SQLite may prepare a statement again for each new value.
                 db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
                 if check:
                     self._check(db)
-                db.execute(_SETTINGS).fetchall()  # to the end: it stops at each row
+                db.execute(_SETTINGS).fetchall()  # fetch all: execution pauses at each row
             except BaseException:
                 db.close()
                 raise
@@ -279,23 +279,23 @@ class SqliteEngine:
         return SqliteConnection(db, self._clock)
 
     def _check(self, db: apsw.Connection) -> None:
-        """Refuse a file that is not ours or newer than we are, before anything in it is changed."""
+        """Refuse a file that is not a store or is too new, before changing anything in it."""
         if db.readonly("main"):
             raise apsw.ReadOnlyError
         if db.pragma("application_id") != APPLICATION_ID and db.pragma("schema_version") != 0:
             raise StoreUnusable(
-                f"{self.path} is an SQLite file, but not a Longhouse store",
+                f"{self.path} is a SQLite file, but not a Longhouse store",
                 recovery="choose another file with --db, or another folder with --dir",
             )
         version, newest = db.pragma("user_version"), migrate.newest()
         if version > newest:
             raise StoreUnusable(
                 f"{self.path} has schema {version}; this Longhouse knows up to {newest}",
-                recovery="use the newer Longhouse that wrote it, or another folder with --dir",
+                recovery="use the newer Longhouse that wrote it, or choose another with --dir",
             )
 
     def _upgrade(self, connection: SqliteConnection) -> None:
-        """Bring the schema to the newest version, all of it or nothing."""
+        """Migrate the schema to this engine's version atomically."""
         version = connection.db.pragma("user_version")
         if version >= self._schema:
             return
@@ -313,28 +313,28 @@ class SqliteEngine:
 
 
 def statement_error(error: apsw.Error) -> Lost | LonghouseError:
-    """A statement of ours that is wrong is our defect; all else ends the transaction."""
+    """The error to raise: a wrong statement is our bug, anything else ends the transaction."""
     if isinstance(error, _DEFECTS):
         return InternalError()
     return Lost(explain(error))
 
 
 def explain(error: apsw.Error, path: Path | None = None) -> LonghouseError:
-    """What apsw said, as an error that names the way out."""
+    """Translate apsw's error into one that says how to recover."""
     where = path or "the store"
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StoreBusy()
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return StoreUnusable(
-            f"{where} is damaged or not an SQLite file",
-            recovery="restore it from a backup, or move it away and start afresh",
+            f"{where} is damaged or not a SQLite file",
+            recovery="restore it from a backup, or move it away and start over",
         )
     if isinstance(error, apsw.FullError):
         return StoreFull()
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return StoreUnusable(
             f"{where} cannot be opened for writing",
-            recovery="check who may write the file and its folder, or choose another with --dir",
+            recovery="check permissions of the file and its folder, or choose another with --dir",
         )
     if isinstance(error, apsw.IOError):
         return StoreError(

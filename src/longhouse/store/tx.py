@@ -1,7 +1,7 @@
-"""What a handler gets: one transaction in one workspace, with time, ids and the log.
+"""The transaction passed to a handler: one workspace, with time, ids and the log.
 
 A Tx reads and writes through named queries, allocates from the workspace's one sequence, and
-appends to the log. It is valid for one call only. Same state and arguments, same bytes out.
+appends to the log. It is valid for one call only. The same state and arguments give the same bytes.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ T = TypeVar("T")
 
 
 class Refused:
-    """A refusal that leaves a record: the handler's writes are undone, these events commit.
+    """A refusal that leaves a record: the handler's writes are undone, but these events commit.
 
-    `also` may write what else stays true although the call was refused.
+    `also` may write anything else that should persist despite the refusal.
     """
 
     __slots__ = ("also", "error", "events")
@@ -57,9 +57,9 @@ class Refused:
 
 
 class Wait:
-    """Nothing to answer yet: ask the handler again after a commit; at the deadline, `result`.
+    """No answer yet: run the handler again after a commit; on timeout, answer with `result`.
 
-    `again` is what it is asked then, where that is not what it was asked at first.
+    `again` replaces the request for the following runs.
     """
 
     __slots__ = ("again", "result", "timeout_ms")
@@ -71,18 +71,18 @@ class Wait:
 
 
 class Question(NamedTuple):
-    """A statement that a handler yields, to go on with its rows."""
+    """A statement that a handler yields; it resumes with the rows."""
 
     query: Query
     params: dict[str, Any]
 
 
 Asking = Generator[Question, list[Row], T]
-"""What a handler returns that yields its question (`rows = yield tx.ask(…)`) instead of waiting.
+"""The generator of a handler that yields its statement (`rows = yield tx.ask(…)`).
 
-Where a round trip costs more than the statement, the questions of one command travel together.
-After its question such a handler sees what others that asked the same have done as well: so it may
-only tell of what its own statement did, and must not decide anything anew.
+Where a round trip costs more than the statement, adjacent calls of one command send theirs
+together. After its statement such a handler also sees what the other calls' statements did, so it
+may only report what its own statement did, and must not decide anything else.
 """
 
 
@@ -90,10 +90,10 @@ _PERSON = Standing()
 
 
 class Call:
-    """Who calls and with what standing; `facts` describe the house, `session` the connection.
+    """Who calls, with which credential; `facts` describe the house, `session` the connection.
 
-    Without `now_ms` the call takes place at the store's own time, read under the lock. `key` is the
-    idempotency key that it carries.
+    Without `now_ms` the time of the call is the store's own, read under the lock. `key` is its
+    idempotency key.
     """
 
     __slots__ = ("actor", "by", "facts", "ids", "key", "now_ms", "session")
@@ -119,10 +119,10 @@ class Call:
 
 
 class Tx:
-    """One transaction of one call; `dirty` once it may have changed something.
+    """One transaction of one call; `dirty` is true once it may have changed something.
 
-    `shared` is one for all calls of the same command that a batch runs in a row: what one of them
-    read it may leave there for the next.
+    `shared` is common to adjacent calls of the same command in a batch: one may leave what it read
+    there for the next.
     """
 
     __slots__ = (
@@ -179,7 +179,7 @@ class Tx:
         call: Call,
         shared: dict[type, Any] | None = None,
     ) -> Tx:
-        """A transaction that writes, in a workspace that it enters."""
+        """A write transaction, which enters the workspace."""
         sequence = sequences.enter(workspace)
         return cls(
             sequences.connection,
@@ -205,7 +205,7 @@ class Tx:
         return self.answer(self.ask(query, **params))
 
     def one(self, query: Query, **params: Any) -> Row | None:
-        """The first row, if any: for a conditional write, None means it did not happen."""
+        """The first row, if any; for a conditional write, None means that it did not happen."""
         rows = self.all(query, **params)
         return rows[0] if rows else None
 
@@ -215,18 +215,18 @@ class Tx:
         return next(iter(rows[0].values())) if rows else None
 
     def ask(self, query: Query, **params: Any) -> Question:
-        """A question to yield."""
+        """A statement to yield, or to pass to `answer`."""
         params["ws"] = self.ws
         self._about_to(query)
         return Question(query, params)
 
     def answer(self, question: Question) -> list[Row]:
-        """The answer to a question, waited for."""
+        """Run one statement and return its rows."""
         return self.answers([question])[0]
 
     def answers(self, questions: Several[Question]) -> list[list[Row]]:
-        """The answers to several questions, in one round trip."""
-        dirty, self.dirty = self.dirty, True  # a statement that fails ends more than this call
+        """Run several statements in one round trip and return their rows."""
+        dirty, self.dirty = self.dirty, True  # a failed statement affects more than this call
         if len(questions) == 1:
             answers = [self._connection.rows(*questions[0])]
         else:
@@ -263,9 +263,9 @@ class Tx:
         seq: int | None = None,
         span: int = 1,
     ) -> int:
-        """Append one log row and return its seq (its own, or one taken before with `seqs`).
+        """Append one log row and return its seq: a new one, or one allocated before with `seqs`.
 
-        One row may account for the `span` consecutive seqs that end with it.
+        The row accounts for the `span` consecutive seqs that end with it.
         """
         sequence = self._writing()
         seq = sequence.take() if seq is None else seq
@@ -288,27 +288,27 @@ class Tx:
 
     @property
     def ts_ms(self) -> int:
-        """When the next log row is dated: now, but never before the newest one."""
+        """The time of the next log row: now, but never before the newest row."""
         return max(self.now_ms, self._writing().ts_ms)
 
     def count(self, name: str, step: int = 1) -> int:
-        """Count the workspace's counter up and return it."""
+        """Increment the workspace's counter and return it."""
         value = self.counted(name) + step
         self._writing().counters[name] = value
         return value
 
     def counted(self, name: str) -> int:
-        """How far the workspace's counter is."""
+        """The value of the workspace's counter."""
         if self._sequence is not None and name in self._sequence.counters:
             return self._sequence.counters[name]
         return int(self.value(sql.counter_now, name=name) or 0)
 
     def remembered(self, key: str) -> Row | None:
-        """What an earlier call with this key, the call's own, was answered."""
+        """The stored answer to this key, which must be the call's own."""
         return self._writing().answers.get(key)
 
     def remember(self, key: str, cmd: str, digest: str, answer: str) -> None:
-        """Keep the answer to the call's key, with all that it writes or not at all."""
+        """Store the answer to the call's key, atomically with the call's writes."""
         row = {"ws": self.ws, "key": key, "cmd": cmd, "digest": digest, "answer": answer}
         row["ts_ms"] = self.now_ms
         self._writing().answers[key] = row
@@ -316,7 +316,7 @@ class Tx:
         self._sequences.answer(row)
 
     def remember_anew(self, key: str, answer: str) -> None:
-        """Keep another answer to a key that was answered before."""
+        """Replace the stored answer to a key."""
         assert self._sequences is not None
         self._sequences.write_gathered()
         self.run(sql.idempotency_reissued, key=key, answer=answer)
@@ -324,7 +324,7 @@ class Tx:
         answers[key] = {**answers[key], "answer": answer}
 
     def last_seq(self) -> int:
-        """The newest seq that this transaction can see."""
+        """The newest seq visible to this transaction."""
         if self._sequence is not None:
             return self._sequence.at
         return int(self.value(sql.seq_now) or 0)
@@ -335,7 +335,7 @@ class Tx:
     def suggest(
         self, request: Request, why: str, *, priority: str = "medium", action_id: str | None = None
     ) -> None:
-        """Offer a next call; the surface turns it into a complete portal call."""
+        """Suggest a next call; dispatch turns it into a complete portal call."""
         self.suggestions.append(Suggestion(request, why, priority=priority, action_id=action_id))
 
     def _writing(self) -> Sequence:
@@ -344,6 +344,6 @@ class Tx:
         return self._sequence
 
     def _about_to(self, query: Query) -> None:
-        """Before a statement about the log, write the rows that were gathered for it."""
+        """Before a statement that touches the log, write the rows collected for it."""
         if self._sequences is not None and query.about_log:
             self.dirty = self._sequences.write_log() or self.dirty

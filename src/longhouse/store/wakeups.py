@@ -1,9 +1,9 @@
-"""Wake-ups: after a commit, whoever waits for a workspace looks at the log again.
+"""Wake-ups: after a commit, those who wait for a workspace read the log again.
 
-A wake-up carries no data and may be late or doubled; the log is the truth, so nothing can be lost
-between the two. Commits of this process are told directly. Those of other processes are heard by
-one thread, which starts when somebody first waits: it sleeps on the engine's signal and looks once
-a second by itself, in case a signal was lost.
+A wake-up carries no data and may be late or repeated; readers rely on the log alone, so nothing can
+be lost. Commits of this process are published directly. One thread, started by the first wait,
+notices those of other processes: it sleeps on the engine's signal, and also checks once a second in
+case a signal was lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOOK_S = 1.0
 
 
 class Wakeups:
-    """Tells listeners and waiting threads which workspace moved and how far."""
+    """Notifies listeners and waiting threads of each workspace's new seq."""
 
     def __init__(
         self, signal: Callable[[], CommitSignal], seqs: Callable[[], dict[str, int]]
@@ -40,7 +40,7 @@ class Wakeups:
         self._closed = False
 
     def publish(self, workspace: str, seq: int) -> None:
-        """A commit brought the workspace to `seq`; any thread may say so, more than once."""
+        """Announce that a commit brought the workspace to `seq`; thread-safe and repeatable."""
         with self._moved:
             if seq <= self._seqs.get(workspace, 0):
                 return
@@ -49,11 +49,11 @@ class Wakeups:
                 self._moved.notify_all()
             listeners = self._listeners
         for listener in listeners:
-            with suppress(Exception):  # its own trouble: the write is done, and others listen too
+            with suppress(Exception):  # one listener's error must not affect the others
                 listener(workspace, seq)
 
     def wait(self, workspace: str, after: int, timeout_s: float) -> bool:
-        """Block until the workspace is past `after`; False when the time ran out."""
+        """Block until the workspace is past `after`; False on timeout."""
         with self._moved:
             self._hear_others()
             self._waiting += 1
@@ -65,9 +65,9 @@ class Wakeups:
                 self._waiting -= 1
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(workspace, seq)` on each move, in the committing thread: be quick.
+        """Call `listener(workspace, seq)` after each commit; returns a function that stops it.
 
-        The result ends it.
+        The listener runs in the committing thread, so it must be quick.
         """
         with self._moved:
             self._listeners = (*self._listeners, listener)
@@ -105,7 +105,7 @@ class Wakeups:
                     self.publish(workspace, seq)
                 if self._sleep(signal.fileno()):
                     signal.drain()
-            except Exception:  # the store is away or closing: try again, for this thread must live
+            except Exception:  # the store is unreachable or closing: this thread must keep trying
                 if signal is not None:
                     signal.close()
                     signal = None
@@ -114,7 +114,7 @@ class Wakeups:
             signal.close()
 
     def _sleep(self, *fds: int) -> bool:
-        """Sleep until the signal, the end, or the next look; True for the signal."""
+        """Sleep until the signal, the stop, or the next check; True if it was the signal."""
         poll = select.poll()
         for fd in (self._stop[0], *fds):
             poll.register(fd, select.POLLIN)

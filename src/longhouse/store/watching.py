@@ -1,6 +1,6 @@
-"""Hears of writes to one file: inotify on Linux, kqueue on BSD and macOS, nothing elsewhere.
+"""Watches one file for writes: inotify on Linux, kqueue on BSD and macOS, nothing elsewhere.
 
-Whoever watches also looks once a second, so a platform without either is slower, not wrong.
+The watcher also checks once a second, so a platform without either is slower, not wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _IN_MODIFY = 0x2
 
 
 class _Descriptor:
-    """A descriptor that becomes readable when the file was written to."""
+    """A descriptor that becomes readable when the file is written to."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -48,12 +48,12 @@ class _Silence(_Descriptor):
 if sys.platform == "linux":
 
     def watch(path: Path) -> CommitSignal:
-        """A signal that tells of every write to the file from now on."""
+        """A signal for every write to the file from now on."""
         import ctypes
 
         libc = ctypes.CDLL(None)
         fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if fd < 0:  # the user's share of inotify is used up
+        if fd < 0:  # the user's limit of inotify instances is reached
             return _Silence()
         if libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY) < 0:
             os.close(fd)
@@ -63,7 +63,7 @@ if sys.platform == "linux":
 else:
 
     def watch(path: Path) -> CommitSignal:
-        """A signal that tells of every write to the file from now on."""
+        """A signal for every write to the file from now on."""
         return _Kqueue(path) if hasattr(select, "kqueue") else _Silence()
 
     class _Kqueue:
