@@ -78,7 +78,7 @@ def test_more_than_may_be_joined_is_refused_before_a_byte_is_copied(
     monkeypatch.setattr("longhouse.store.artifacts.joining.MOST_BYTES", 5)
     one = added(lh, b"one")
     error = lh.refused("docs.artifact.join", name="x", parts=[one, one], digest="0" * 64)
-    assert "parts: 6 bytes in all, at most 5" in error["message"]
+    assert "parts: 6 bytes in total, at most 5 allowed" in error["message"]
 
 
 def test_a_log_that_grows_or_was_cut_is_no_part(lh: Lh) -> None:
@@ -89,7 +89,7 @@ def test_a_log_that_grows_or_was_cut_is_no_part(lh: Lh) -> None:
     cut = grow(lh, [b"y" * 300_000], cap=1000)
     for part in (begun.handle, cut.handle):
         error = lh.refused("docs.artifact.join", name="x", parts=[part], digest="0" * 64)
-        assert "is a log whose bytes are not all there" in error["message"]
+        assert "is an incomplete log" in error["message"]
 
 
 def test_the_whole_counts_towards_the_quota(lh: Lh) -> None:

@@ -38,7 +38,7 @@ def test_a_sound_store_has_no_problems(lh: Lh) -> None:
 @pytest.mark.parametrize(
     "statement, part",
     [
-        ("DELETE FROM log WHERE ws = :ws AND seq = 3", "the log has nothing for seq 3"),
+        ("DELETE FROM log WHERE ws = :ws AND seq = 3", "the log has no row for seq 3"),
         ("UPDATE workspaces SET seq = seq + 1 WHERE ws = :ws", "the sequence is at"),
         ("UPDATE jobs SET last_seq = 999999 WHERE ws = :ws", "jobs.last_seq: 2 rows"),
         ("UPDATE artifact_usage SET bytes = 1 WHERE ws = :ws", "1 bytes are counted"),
@@ -65,7 +65,7 @@ def test_lost_short_and_changed_bytes_are_told_apart(lh: Lh) -> None:
     assert messages == [
         "has 2 bytes instead of 5",
         "has no bytes",
-        "has other bytes than its digest says",
+        "has bytes that do not match its digest",
     ]
 
 
@@ -92,7 +92,7 @@ def test_a_row_of_no_workspace_is_found(lh: Lh) -> None:
     fill(lh)
     harm(lh, "INSERT INTO counters (ws, name, value) VALUES (77, 'x', 1)")
     assert [p.message for p in verified(lh).problems] == [
-        "1 rows of counters refer to no row of workspaces"
+        "1 rows of counters refer to missing rows of workspaces"
     ]
 
 
@@ -105,6 +105,6 @@ def test_a_dangling_row_is_found(lh: Lh, engine: str) -> None:
     db = apsw.Connection(str(lh.house.settings.db))
     db.execute("INSERT INTO graph_tags (ws, doc_id, seq, tag, live) VALUES (1, 77, 1, 'x', 0)")
     db.close()
-    assert "1 rows of graph_tags refer to no row of documents" in [
+    assert "1 rows of graph_tags refer to missing rows of documents" in [
         p.message for p in verified(lh).problems
     ]

@@ -80,7 +80,7 @@ class Connection(Protocol):
         """Send what is queued and wait for all rows."""
 
     def ask_time(self, workspace: str) -> PendingQuery:
-        """Ask, under the workspace's lock, for the time (`now_ms`) and its newest row's (`ts_ms`)."""
+        """Ask, under the workspace's lock, for the time and the newest log row's (`ts_ms`)."""
 
     def now_ms(self) -> int:
         """The store's time, cheap and approximate; for reads, which decide nothing."""

@@ -1,7 +1,8 @@
-"""Artifacts: bytes that outlive the process that made them, found by digest, read by range.
+"""Artifacts: bytes that outlive the process that made them, found by digest and read by range.
 
 Owns the artifacts folder and the tables `artifacts` and `artifact_usage`. Rooms store through
-`Artifacts`, name what they hold with `room.holds_artifacts`, and read through `docs.artifact.show`.
+`Artifacts` and declare the artifacts they refer to with `room.holds_artifacts`; callers read
+through `docs.artifact.show`.
 """
 
 from longhouse.store.artifacts.keeper import Artifacts, QuotaExceeded, artifacts_of

@@ -1,7 +1,7 @@
-"""Sealed bytes by SHA-256: the seam, and the folder that is its default.
+"""Sealed bytes by SHA-256: the `Blobs` interface, and its default implementation in a folder.
 
-An object store fits behind the same five verbs. Every implementation promises: a digest that is
-there is there whole; `put` again is harmless and makes the blob young; `delete` never takes a
+An object store can implement the same five methods. Every implementation guarantees: a digest that
+exists is complete; repeating `put` is harmless and makes the blob new; `delete` never removes a
 blob that was put again after the caller judged it garbage.
 """
 
@@ -25,7 +25,7 @@ _GOING = ".going"
 
 
 class Blob(NamedTuple):
-    """Bytes that are on disk: their digest and how many they are."""
+    """Bytes on disk: their digest and length."""
 
     digest: str
     size: int
@@ -41,22 +41,22 @@ class StoredBlob(NamedTuple):
 
 class Blobs(Protocol):
     def put(self, blob: Blob, folder: Dir, name: str, now_ms: int) -> None:
-        """Keep the finished, synced local file `name`; the caller removes its own name."""
+        """Store the finished, synced local file `name`; the caller removes the original."""
 
     def get(self, digest: str, offset: int, length: int) -> bytes:
         """Up to `length` bytes from `offset`; fewer only at the end."""
 
     def size(self, digest: str) -> int | None:
-        """How many bytes there are, None when the blob is not there."""
+        """The length in bytes, or None if there is no such blob."""
 
     def delete(self, digest: str, *, untouched_since_ms: int) -> bool:
-        """Remove the blob unless it was put after that time."""
+        """Remove the blob, unless it was put after that time."""
 
     def list(self) -> Iterator[StoredBlob]: ...
 
 
 class FolderBlobs:
-    """`blobs/ab/abcd…`, one file a digest."""
+    """`blobs/ab/abcd…`, one file per digest."""
 
     def __init__(self, root: Path) -> None:
         with disk_errors("artifacts"):
@@ -74,7 +74,7 @@ class FolderBlobs:
                 with suppress(FileExistsError):
                     folder.link(name, shard, blob.digest)
                     return
-        raise StoreError("an artifact: its place in the folder keeps changing")
+        raise StoreError("an artifact could not be stored: its file keeps changing")
 
     def get(self, digest: str, offset: int, length: int) -> bytes:
         file = self._open.get(digest) or self._opened(digest)
@@ -90,7 +90,7 @@ class FolderBlobs:
             return None
 
     def delete(self, digest: str, *, untouched_since_ms: int) -> bool:
-        """Step aside, look again, then remove: a put in between finds no file, or gets it back."""
+        """Move the file aside, check its age again, then remove it, so a concurrent put wins."""
         with disk_errors("an artifact"):
             aside = digest + _GOING
             try:
@@ -120,7 +120,7 @@ class FolderBlobs:
                     yield StoredBlob(digest, found.st_size, _touched_ms(found))
 
     def _touch(self, shard: Dir, blob: Blob, now_ms: int) -> bool:
-        """Make a blob that is there young; one of the wrong size is a torn file and goes."""
+        """Make an existing blob new; a torn file, recognized by its size, is removed."""
         try:
             file = shard.open(blob.digest)
             if file.size() != blob.size:
@@ -157,12 +157,12 @@ class FolderBlobs:
 
     def _shard(self, digest: str) -> Dir:
         if not _DIGEST.match(digest):
-            raise StoreError(f"{digest[:80]!r} is not a digest")
+            raise StoreError(f"{digest[:80]!r} is not a SHA-256 digest")
         return self._root.sub(digest[:2], make=False)
 
     @staticmethod
     def _come_back(shard: Dir, digest: str) -> None:
-        """A sweep died between stepping aside and removing: the next one judges it anew."""
+        """Restore a blob that an interrupted sweep left aside; the next sweep checks it again."""
         with suppress(FileExistsError, FileNotFoundError):
             shard.link(digest + _GOING, shard, digest)
         shard.remove(digest + _GOING)

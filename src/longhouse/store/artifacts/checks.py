@@ -1,4 +1,4 @@
-"""What `longhouse verify` looks at beyond bytes and digests."""
+"""What `longhouse verify` checks besides bytes and digests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from longhouse.store.tx import Tx
 __all__ = ["used_bytes"]
 
 
-@room.check("the bytes used are those of the rows")
+@room.check("the bytes counted as used match the rows")
 def used_bytes(tx: Tx) -> Iterator[str]:
     counted, kept = int(tx.value(sql.usage_counted)), int(tx.value(sql.usage_now) or 0)
     if counted != kept:
-        yield f"{kept} bytes are counted against the quota, the rows have {counted}"
+        yield f"{kept} bytes are counted against the quota, but the rows have {counted}"

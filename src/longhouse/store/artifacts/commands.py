@@ -1,4 +1,4 @@
-"""`docs.artifact.*`, and what `open` finds here: bounded looks at things of any size."""
+"""`docs.artifact.*`, and `open` for artifacts: bounded reads of content of any size."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def show_artifact(tx: Tx, req: ShowArtifact) -> ArtifactShown:
         refuse_bytes(tx, artifact, view)
     shown = _shown(artifact, view, piece)
     if shown.has_more:
-        tx.suggest(ShowArtifact(id=req.id, offset_bytes=shown.next_cursor), "read on")
+        tx.suggest(ShowArtifact(id=req.id, offset_bytes=shown.next_cursor), "read more")
     return shown
 
 
@@ -93,7 +93,7 @@ def show_artifact(tx: Tx, req: ShowArtifact) -> ArtifactShown:
     trim=[Pop("artifacts", cursor="seq", leave=1), Drop("artifacts.media_type")],
 )
 def list_artifacts(tx: Tx, req: ListArtifacts) -> ArtifactList:
-    """Page through what is stored in this workspace, newest first."""
+    """Page through this workspace's artifacts, newest first."""
     before = 2**53 if req.cursor is None else req.cursor
     rows = tx.all(sql.artifacts_before, before=before, owner=req.owner, limit=req.limit + 1)
     page = [_listed(row) for row in rows[: req.limit]]
@@ -118,7 +118,7 @@ def list_artifacts(tx: Tx, req: ListArtifacts) -> ArtifactList:
     example=AddArtifact(name="report.md", content="# All tests pass\n", media_type="text/markdown"),
 )
 def add_artifact(tx: Tx, req: AddArtifact) -> ArtifactAdded:
-    """Store a text or bytes under their digest; the same again is one artifact."""
+    """Store text or bytes under their digest; storing the same again adds nothing."""
     refuse_another_owner(tx, req.owner)
     data, media_type = _content(req)
     expires = None if req.expires_in_s is None else tx.now_ms + req.expires_in_s * 1000
@@ -133,12 +133,12 @@ def add_artifact(tx: Tx, req: AddArtifact) -> ArtifactAdded:
     "an artifact, like artifact:2cf24dba5fb0 or ART-001",
 )
 def open_artifact(tx: Tx, req: object, match: re.Match[str]) -> ArtifactShown:
-    """The beginning of an artifact, and how to read on."""
+    """The beginning of an artifact, and how to read more."""
     return show_artifact(tx, ShowArtifact(id=match[0], bytes=4096))
 
 
 def _listed(row: dict[str, Any]) -> Artifact:
-    """In a list `seq` is where the row stands in it."""
+    """The artifact for a list, where `seq` is the cursor."""
     return Artifact.from_row({**row, "last_seq": row["created_seq"]})
 
 
@@ -182,7 +182,7 @@ def _binary_parts(piece: Piece) -> Iterator[ArtifactPart]:
 
 
 def _text_parts(piece: Piece) -> Iterator[ArtifactPart]:
-    """Runs of about half a kilobyte that end with a line where they can."""
+    """Runs of about half a kilobyte that end at a line break where possible."""
     text = piece.data.decode("utf-8", "surrogateescape")
     at, offset = 0, piece.offset
     while at < len(text):

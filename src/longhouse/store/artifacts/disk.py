@@ -1,7 +1,7 @@
-"""Files and folders that cannot be led astray: every step is opened relative to the one before.
+"""Files and folders that cannot be redirected: each is opened relative to its parent's descriptor.
 
-No symbolic link is ever followed below the root, folders are 0700 and files 0600, a name appears
-only once its bytes are on disk, and what the disk says is told in our words.
+No symbolic link is followed below the root, folders are 0700 and files 0600, a name appears only
+once its bytes are on disk, and disk errors are translated.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENO
 
 @contextmanager
 def disk_errors(what: str) -> Iterator[None]:
-    """Turn what the disk says into an error that names the way out."""
+    """Translate disk errors into errors that say how to recover."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoreError(
                 f"the disk is full; {what} was not stored",
-                recovery="make room (`longhouse artifact sweep` frees what has expired) and repeat",
+                recovery="free up space (`longhouse artifact sweep` removes expired ones)",
             ) from error
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise StoreUnusable(
-                f"{what}: a symbolic link stands where a folder or file of ours should be",
+                f"{what}: there is a symbolic link in place of a folder or file",
                 recovery="remove the link; to keep artifacts elsewhere set LONGHOUSE_ARTIFACTS",
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -51,21 +51,21 @@ def disk_errors(what: str) -> Iterator[None]:
 
 
 def sha256(data: bytes = b"") -> hashlib._Hash:
-    """A fresh hash; loading the library takes longer than most commands, which need none."""
+    """A new hash; imported lazily, since most commands need none and importing it is slow."""
     import hashlib
 
     return hashlib.sha256(data)
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
-    """Write every byte; the system may take fewer at a time than it is given."""
+    """Write every byte; a single `write` may accept fewer."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
 class OpenFile:
-    """An open file that closes when its last holder lets go of it, so a cache may drop it."""
+    """An open file that closes when its last reference is gone, so a cache may drop it."""
 
     __slots__ = ("fd",)
 
@@ -97,7 +97,7 @@ class Dir:
 
     @classmethod
     def root(cls, path: Path) -> Dir:
-        """The folder at `path`, made if need be; its own last part may not be a link."""
+        """The folder at `path`, created if needed; it must not be a symbolic link itself."""
         with disk_errors(os.fspath(path)):
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             return cls(os.open(path, _DIR))
@@ -117,7 +117,7 @@ class Dir:
         return OpenFile(os.open(name, flags | _FILE, 0o600, dir_fd=self.fd))
 
     def link(self, name: str, to: Dir, new: str) -> None:
-        """Give a finished file a second name, atomically; FileExistsError if it is taken."""
+        """Give a finished file a second name atomically; FileExistsError if the name is taken."""
         try:
             os.link(name, new, src_dir_fd=self.fd, dst_dir_fd=to.fd, follow_symlinks=False)
         except OSError as error:
@@ -127,7 +127,7 @@ class Dir:
         to.sync()
 
     def write(self, name: str, chunks: Iterable[bytes]) -> None:
-        """A whole file in one go: under another name first, renamed once it is on disk."""
+        """Write a whole file under a temporary name, and rename it once it is on disk."""
         partial = f"{name}.partial"
         try:
             file = self.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -151,7 +151,7 @@ class Dir:
         return True
 
     def names(self) -> list[str]:
-        return sorted(os.listdir(self.fd))  # noqa: PTH208  (a folder that is held open)
+        return sorted(os.listdir(self.fd))  # noqa: PTH208  (a descriptor, not a path)
 
     def stat(self, name: str) -> os.stat_result:
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
@@ -164,7 +164,7 @@ class Dir:
             os.close(self.fd)
 
     def _copy(self, name: str, to: Dir, new: str) -> None:
-        """For file systems without hard links."""
+        """The same for file systems without hard links."""
         if new in to.names():
             raise FileExistsError(errno.EEXIST, "exists", new)
         to.write(new, self.open(name).chunks())

@@ -1,10 +1,10 @@
-"""A log while it grows: bytes are appended, a cap keeps head and tail, the end seals it.
+"""A growing log: bytes are appended, a cap keeps its head and tail, and finishing it seals it.
 
-Offsets are those of the whole stream and never move: at the cap the middle is punched out of the
-file. The gap is written down first, so a crash can leave bytes that are declared gone but no hole
-that reads as data; after a power cut whoever opens the log looks for holes itself. What is sealed
-depends on the stream and the cap alone, not on timing. One writer at a time; a child process may
-write to `fd` itself, then `catch_up` follows it.
+Offsets are those of the whole stream and never move: at the cap, the middle is punched out of the
+file. The gap is recorded first, so a crash can leave bytes that are declared gone, but no hole that
+reads as data; after a power cut, opening the log looks for holes. The sealed bytes depend only on
+the stream and the cap, not on timing. There is one writer at a time; a child process may write to
+`fd` directly, and `catch_up` then accounts for its bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RECORDS = 256
 
 
 class Gap(NamedTuple):
-    """What a cap took out of a stream: where it starts, how much it was."""
+    """What a cap cut out of a stream: where it starts, and how much it was."""
 
     at: int
     bytes: int
@@ -53,7 +53,7 @@ class GrowingLog:
 
     @property
     def fd(self) -> int:
-        """For a child process: it appends, whoever else does."""
+        """A descriptor for a child process; it always appends."""
         return self._file.fd
 
     def size(self) -> int:
@@ -71,7 +71,7 @@ class GrowingLog:
         return at
 
     def skip(self, to: int) -> None:
-        """Go on at a later offset; all between the head and that one is gone."""
+        """Continue at a later offset; everything between the head and it is gone."""
         assert self.cap is not None
         at = self._middle(self._file.size())
         self.gap = Gap(at, to - at, self.gap.lines if self.gap else 0)
@@ -81,7 +81,7 @@ class GrowingLog:
         punch(self._file.fd, at, to)
 
     def catch_up(self) -> int:
-        """Follow what others appended: the digest, and the cap. Returns the size."""
+        """Update the digest and apply the cap to what others appended. Returns the size."""
         size = self._file.size()
         self._keep_cap(size)
         if self.gap is None:
@@ -89,12 +89,12 @@ class GrowingLog:
         return size
 
     def sync(self) -> None:
-        """After this the bytes survive a power cut, too."""
+        """Flush to disk; after this the bytes survive a power cut."""
         with disk_errors("a log"):
             os.fsync(self._file.fd)
 
     def finish(self) -> tuple[str, int, Gap | None]:
-        """Digest of the stored bytes, length of the stream, and the final gap."""
+        """The digest of the stored bytes, the length of the stream, and the final gap."""
         size = self._file.size()
         gap = self._final_gap(size)
         if gap is None:
@@ -119,7 +119,7 @@ class GrowingLog:
             self._hashed += len(chunk)
 
     def _keep_cap(self, size: int) -> None:
-        """Widen the gap once half a cap has gathered behind it, so that it is rarely written."""
+        """Widen the gap once half a cap has accumulated after it, so that this happens rarely."""
         if self.cap is None:
             return
         step = max(self.cap // 2, _STEP)
@@ -131,7 +131,7 @@ class GrowingLog:
             punch(self._file.fd, before.end if before else self.gap.at, self.gap.end)
 
     def _final_gap(self, size: int) -> Gap | None:
-        """Half the cap from the start stays, and what is left of it from the end."""
+        """The gap that keeps half the cap from the start, and the rest of the cap from the end."""
         if self.cap is None or size <= self.cap:
             return self.gap
         at = self._middle(size)
@@ -141,7 +141,7 @@ class GrowingLog:
         return Gap(at, end - at, lines)
 
     def _middle(self, size: int) -> int:
-        """Where the head ends: at half the cap, or before that if it was never longer."""
+        """Where the head ends: at half the cap, or earlier if the head is shorter."""
         half = (self.cap or 0) // 2
         return min(half, self.gap.at) if self.gap else min(half, size)
 
@@ -150,7 +150,7 @@ class GrowingLog:
             record_gap(self._folder, self.name, gap)
 
     def _found_gap(self, known: Gap | None) -> Gap | None:
-        """What was written down, or more where the file has a hole: lines in it are not known."""
+        """The recorded gap, widened if the file has a larger hole, whose lines are unknown."""
         size = self._file.size()
         if self.cap is None or size <= self.cap:
             return known
@@ -168,7 +168,7 @@ class GrowingLog:
 
 
 def open_growing(folder: Dir, name: str) -> tuple[OpenFile, Gap | None]:
-    """A reader's view: the file, and the gap it has at least. Gaps only grow."""
+    """A reader's view: the file, and its gap so far. Gaps only grow."""
     file = folder.open(name)
     return file, read_gap(folder, name)
 
@@ -176,23 +176,23 @@ def open_growing(folder: Dir, name: str) -> tuple[OpenFile, Gap | None]:
 def steady(
     file: OpenFile, gap: Gap | None, gap_now: Callable[[], Gap | None]
 ) -> Callable[[int, int], bytes]:
-    """A `pread` for a log that had this gap: StoreBusy if what it reads is being cut out.
+    """A `pread` for a log that had this gap; StoreBusy if what it reads is being cut out.
 
-    The gap is asked for after the bytes were read, since it is written down before they go.
+    It checks the gap after reading the bytes, because the gap is recorded before they are removed.
     """
 
     def pread(offset: int, length: int) -> bytes:
         data = os.pread(file.fd, length, offset)
         now = gap_now()
         if now != gap and now and offset < now.end and now.at < offset + length:
-            raise StoreBusy("the middle of this log was cut out while it was read")
+            raise StoreBusy("the middle of this log was cut out while it was being read")
         return data
 
     return pread
 
 
 def record_gap(folder: Dir, name: str, gap: Gap) -> None:
-    """Add a line to the gap's file: the last whole line counts."""
+    """Append a line to the gap's file; its last complete line is the current gap."""
     file = folder.open(f"{name}.gap", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     write_all(file.fd, msgspec.json.encode(gap) + b"\n")
 

@@ -1,7 +1,7 @@
-"""The artifact store of a house: bytes first, row second, so a row never points at nothing.
+"""The artifact store of a house: bytes first, row second, so a row never lacks its bytes.
 
-`stage` puts bytes on disk outside of any transaction; `record` makes them an artifact of a
-workspace inside one. Bytes that never get a row are garbage and are swept after a while.
+`stage` puts bytes on disk outside any transaction; `record` makes them an artifact of a workspace
+inside one. Bytes that never get a row are garbage and are swept after an hour.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _NO_QUOTA = 2**62
 
 
 class QuotaExceeded(Conflict):
-    """The workspace's artifacts are at their quota."""
+    """The workspace's artifact quota is used up."""
 
     code = "QUOTA_EXCEEDED"
     fix = "let some expire (`longhouse artifact sweep`), or raise LONGHOUSE_ARTIFACT_QUOTA_MB"
 
 
 class Artifacts:
-    """Artifacts in one folder, or with sealed bytes in an object store and logs in the folder."""
+    """Artifacts in one folder; `blobs` may keep sealed bytes elsewhere, but not growing logs."""
 
     def __init__(
         self, root: Path, *, blobs: Blobs | None = None, quota_bytes: int = DEFAULT_QUOTA
@@ -60,7 +60,7 @@ class Artifacts:
         settings = house.settings
         return cls(settings.artifacts, quota_bytes=settings.artifact_quota_mb << 20)
 
-    # Bytes, outside of transactions
+    # Bytes, outside transactions
 
     def stage(
         self,
@@ -70,9 +70,9 @@ class Artifacts:
         digest: str | None = None,
         most: int | None = None,
     ) -> Blob:
-        """Put bytes on disk and return what to `record`; nothing of a failed attempt stays.
+        """Put bytes on disk and return what to `record`; a failed attempt leaves nothing behind.
 
-        They are refused if they do not have the `digest` that is given, or are more than `most`.
+        Bytes that do not have the given `digest`, or are more than `most`, are refused.
         """
         chunks = [data] if isinstance(data, bytes) else data
         hashed, size = sha256(), 0
@@ -84,12 +84,12 @@ class Artifacts:
                 for chunk in chunks:
                     size += len(chunk)
                     if most is not None and size > most:
-                        raise QuotaExceeded(f"more than the {most} bytes that are left")
+                        raise QuotaExceeded(f"the quota has only {most} bytes left")
                     write_all(file.fd, chunk)
                     hashed.update(chunk)
                 blob = Blob(hashed.hexdigest(), size)
                 if digest not in (None, blob.digest):
-                    raise Conflict(f"digest: the bytes have {blob.digest}, not {digest}")
+                    raise Conflict(f"digest: the bytes have digest {blob.digest}, not {digest}")
                 os.fsync(file.fd)
             self.blobs.put(blob, self.staging, name, now_ms)
         finally:
@@ -97,7 +97,7 @@ class Artifacts:
         return blob
 
     def log(self, artifact: Artifact, workspace_id: int, *, cap: int | None) -> GrowingLog:
-        """The writer's end of a log that `begin` recorded; after a crash, the same again."""
+        """The writer's end of a log that `begin` recorded; reopen it the same way after a crash."""
         return GrowingLog(self.growing, log_name(workspace_id, artifact.handle), cap=cap)
 
     def finish(
@@ -105,8 +105,8 @@ class Artifacts:
     ) -> tuple[Blob, int, Gap | None]:
         """Put a log's bytes under their digest and return what to `seal`.
 
-        With `shared`, when a process may still hold the file, its bytes are copied; else they
-        are linked. The log itself stays for its readers until a sweep finds it sealed.
+        With `shared`, when a process may still have the file open, its bytes are copied; otherwise
+        they are linked. The log file stays for its readers until a sweep finds it sealed.
         """
         log.sync()
         digest, size, gap = log.finish()
@@ -117,7 +117,7 @@ class Artifacts:
             blob = self.stage(log.stored(size, gap), now_ms=now_ms)
         return blob, size, gap
 
-    # Rows, inside of transactions
+    # Rows, inside transactions
 
     def record(
         self,
@@ -129,7 +129,7 @@ class Artifacts:
         owner: str | None = None,
         expires_at_ms: int | None = None,
     ) -> tuple[Artifact, bool]:
-        """Make staged bytes an artifact; the same bytes, name and owner again are the same one."""
+        """Make staged bytes an artifact; the same bytes, name and owner give the same artifact."""
         if self.blobs.size(blob.digest) != blob.size:
             raise StoreError("the staged bytes are gone; nothing was recorded")
         if row := tx.one(sql.artifact_same, digest=blob.digest, name=name, owner=owner):
@@ -143,7 +143,7 @@ class Artifacts:
     def put(
         self, tx: Tx, data: bytes, *, name: str, owner: str | None = None, **about: Any
     ) -> tuple[Artifact, bool]:
-        """Stage and record in one go: for handlers with a little to store."""
+        """Stage and record in one step, for handlers with little to store."""
         self.expect(tx, Blob(sha256(data).hexdigest(), len(data)), name=name, owner=owner)
         blob = self.stage(data, now_ms=tx.now_ms)
         return self.record(tx, blob, name=name, owner=owner, **about)
@@ -154,7 +154,7 @@ class Artifacts:
             self._refuse_beyond(tx, blob.size)
 
     def expect_more(self, tx: Tx, handle: str, size: int) -> None:
-        """The same for bytes behind a growing log: what all logs hold would count once sealed."""
+        """The same for bytes to append to a growing log, counting all growing logs as if sealed."""
         held = 0
         for row in tx.all(sql.artifacts_growing):
             kept = self.held(Artifact.from_row(row), tx.ws)
@@ -163,7 +163,7 @@ class Artifacts:
         self._refuse_beyond(tx, held)
 
     def left(self, tx: Tx) -> int:
-        """How many bytes the quota of this workspace has left."""
+        """How many bytes this workspace's quota has left."""
         return max(0, self.quota_bytes - int(tx.value(sql.usage_now) or 0))
 
     def begin(
@@ -176,7 +176,7 @@ class Artifacts:
         cap: int | None = DEFAULT_CAP,
         expires_at_ms: int | None = None,
     ) -> Artifact:
-        """Record a log that is about to grow; refused when the quota is used up."""
+        """Record a log that is about to grow; refused if the quota is used up."""
         self._take(tx, 0)
         return self._add(
             tx,
@@ -189,9 +189,10 @@ class Artifacts:
         )
 
     def seal(self, tx: Tx, handle: str, blob: Blob, size: int, gap: Gap | None) -> Artifact:
-        """The end of a log: once, and again with the same bytes is no change.
+        """Seal a finished log; a log can be sealed only once.
 
-        Its bytes count from now on, over the quota if need be: what a process printed is not lost.
+        From now on its bytes count against the quota, and may exceed it, so that no process's
+        output is lost.
         """
         if self.blobs.size(blob.digest) != blob.size:
             raise StoreError("the log's bytes are gone; it was not sealed")
@@ -210,7 +211,8 @@ class Artifacts:
         )
         if row is None:
             raise Conflict(
-                f"{handle} is not a growing log; nothing was sealed", recovery="read it as it is"
+                f"{handle} is not a growing log; nothing was sealed",
+                recovery=f"read it with docs.artifact.show id={handle}",
             )
         tx.one(sql.usage_take, bytes=blob.size, quota=_NO_QUOTA)
         made = Artifact.from_row(row)
@@ -218,7 +220,7 @@ class Artifacts:
         return made
 
     def find(self, tx: Tx, wanted: str) -> Artifact:
-        """By handle, by digest, or by the beginning of a digest with or without `artifact:`."""
+        """Find by handle, digest or digest prefix, with or without `artifact:`."""
         text = wanted.strip().removeprefix("artifact:")
         if row := tx.one(sql.artifact_by_handle, handle=text):
             return Artifact.from_row(row)
@@ -229,7 +231,7 @@ class Artifacts:
             raise UnknownId(
                 f"id: there is no artifact {wanted[:80]!r}",
                 recovery="list them with docs.artifact.list; eight digits of a digest are enough",
-                suggest=[Suggestion(ListArtifacts(), "see which artifacts there are")],
+                suggest=[Suggestion(ListArtifacts(), "list the artifacts")],
             )
         if len({row["digest"] for row in rows}) > 1:
             raise Conflict(
@@ -252,13 +254,13 @@ class Artifacts:
         return self._growing_view(log_name(workspace_id, artifact.handle))
 
     def read(self, artifact: Artifact, workspace_id: int, offset: int, length: int) -> bytes:
-        """A range of bytes and nothing else: the shortest way."""
+        """Just the bytes of a range, by the fastest path."""
         if artifact.digest is not None and artifact.gap is None:
             return self.blobs.get(artifact.digest, offset, length)
         return self.view(artifact, workspace_id).read(offset, length).data
 
     def held(self, artifact: Artifact, workspace_id: int) -> int:
-        """How many bytes of it are kept: all but its gap; of a growing log, so far."""
+        """How many of its bytes are stored, without its gap; for a growing log, so far."""
         if artifact.digest is not None:
             return artifact.size - (artifact.cut.bytes if artifact.cut else 0)
         try:
@@ -269,13 +271,13 @@ class Artifacts:
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
-        """While this is held no bytes are swept: for backups and exports."""
+        """Prevents sweeps while held; for backups and exports."""
         with self._lock(exclusive=False):
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """The opposite: for the sweep, which waits for backups and exports to end."""
+        """The exclusive lock for the sweep, which waits for backups and exports to finish."""
         with self._lock(exclusive=True):
             yield
 
@@ -365,12 +367,12 @@ class Artifacts:
 
 
 def log_name(workspace_id: int, handle: str) -> str:
-    """The file of a growing log: counted names only, nothing that a caller chose."""
+    """The file name of a growing log: only numbers, nothing that a caller chose."""
     return f"{workspace_id}.{handle}.log"
 
 
 def artifacts_of(where: Any) -> Artifacts:
-    """The artifact store of a house, or of the house that a transaction or call belongs to."""
+    """The artifact store of a house, or of the house of a transaction or call."""
     keeper: Artifacts = where.facts.of(Artifacts)
     return keeper
 

@@ -1,9 +1,9 @@
-"""What of an artifact may be read as text: every window of it shows the same, secrets starred out.
+"""Stars out secrets in windows of text, so that every window of an artifact shows the same.
 
-Secrets are looked for in the window and in as much text on both sides as the longest can take, so
-that none is seen in part, wherever a window begins or ends. Where a log's cap took its middle out,
-what may be the rest of a secret is starred as well. The end of a log that still grows is held back
-while it may be the beginning of one.
+Secrets are searched for in the window and in as much text on both sides as the longest secret can
+take, so that none is partly visible, wherever a window begins or ends. Where a log's cap cut out
+its middle, anything that may be the rest of a secret is starred too. The end of a growing log is
+held back while it may be the beginning of one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["bytes_around", "masked"]
 
 
 def masked(view: ArtifactView, piece: Piece, *, growing: bool) -> tuple[Piece, int]:
-    """The piece as it may be shown, and where the stream ends for readers of text."""
+    """The piece with secrets starred out, and where the stream ends for readers of text."""
     before, after = bytes_around(view, piece)
     text = (before + piece.data + after).decode("latin-1")
     first = piece.offset - len(before)
@@ -36,7 +36,7 @@ def masked(view: ArtifactView, piece: Piece, *, growing: bool) -> tuple[Piece, i
 
 
 def bytes_around(view: ArtifactView, piece: Piece) -> tuple[bytes, bytes]:
-    """The bytes on both sides of a piece, not past the ends nor past the gap."""
+    """The bytes on both sides of a piece, up to the ends and the gap."""
     gap = view.gap
     floor = gap.end if gap and piece.offset >= gap.end else 0
     begin = max(floor, piece.offset - LONGEST)

@@ -1,4 +1,4 @@
-"""In whose name something is stored: one's own, or a label that stands for nobody."""
+"""Checks an artifact's owner: the caller itself, or a label that is not an identity or a job."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["refuse_another_owner"]
 
 
 def refuse_another_owner(tx: Tx, owner: str | None) -> None:
-    """Refuse a caller that stores for another's identity or job, unless it leads.
+    """Refuse a caller that stores for someone else's identity or job, unless it is a manager.
 
-    The rooms that know identities and jobs decide (`room.vouches`); any other text is a label.
+    The rooms with identities and jobs decide (`room.vouches`); any other text is only a label.
     """
     if owner is None or tx.by.leads:
         return

@@ -1,4 +1,4 @@
-"""Give the middle of a file back to the disk without moving what comes after it."""
+"""Punches holes: frees the middle of a file on disk without moving what comes after it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _F_PUNCHHOLE = 99
 
 
 def punch(fd: int, start: int, end: int) -> bool:
-    """Free the whole blocks between `start` and `end`; False where the system cannot.
+    """Free the whole blocks between `start` and `end`; False if the system cannot.
 
-    The file keeps its length either way, so nothing but its size on disk depends on this.
+    The file keeps its length either way; only its size on disk depends on this.
     """
     start, end = -(-start // _BLOCK) * _BLOCK, end // _BLOCK * _BLOCK
     if start >= end:

@@ -1,5 +1,5 @@
 -- name: artifact_add
--- A row for bytes that are on disk, or for a log that begins to grow.
+-- Add a row for bytes on disk, or for a log that is about to grow.
 INSERT INTO artifacts (ws, handle, name, media_type, owner, state, digest, size, stored, cap,
                        created_at_ms, sealed_at_ms, expires_at_ms, created_seq, last_seq)
 VALUES (:ws, :handle, :name, :media_type, :owner, :state, :digest, :size, :size, :cap,
@@ -7,7 +7,7 @@ VALUES (:ws, :handle, :name, :media_type, :owner, :state, :digest, :size, :size,
 RETURNING *
 
 -- name: artifact_seal
--- A log ends, once.
+-- Seal a log, once.
 UPDATE artifacts
 SET state = 'sealed', digest = :digest, size = :size, stored = :stored, gap_at = :gap_at,
     gap_bytes = :gap_bytes, gap_lines = :gap_lines, sealed_at_ms = :now, last_seq = :seq
@@ -15,17 +15,17 @@ WHERE ws = :ws AND handle = :handle AND state = 'growing'
 RETURNING *
 
 -- name: artifact_by_handle
--- One artifact by the handle it was given.
+-- One artifact by its handle.
 SELECT * FROM artifacts WHERE ws = :ws AND handle = :handle
 
 -- name: artifacts_by_digest
--- Those whose digest begins like this, oldest first.
+-- Artifacts by digest prefix, oldest first.
 SELECT * FROM artifacts
 WHERE ws = :ws AND digest >= :low AND digest <= :high
 ORDER BY digest, created_seq LIMIT :limit
 
 -- name: artifact_same
--- An artifact of the same bytes under the same name for the same owner: storing it again is it.
+-- The artifact with the same bytes, name and owner, so that storing it again adds nothing.
 SELECT * FROM artifacts
 WHERE ws = :ws AND digest = :digest AND name = :name
   AND COALESCE(owner, '') = COALESCE(CAST(:owner AS TEXT), '')
@@ -39,20 +39,20 @@ WHERE ws = :ws AND created_seq < :before
 ORDER BY created_seq DESC LIMIT :limit
 
 -- name: artifact_prolong
--- Keep it longer; never shorter.
+-- Extend an artifact's lifetime; never shortens it.
 UPDATE artifacts SET expires_at_ms = CAST(:expires AS INTEGER), last_seq = :seq
 WHERE ws = :ws AND handle = :handle AND expires_at_ms IS NOT NULL
   AND (CAST(:expires AS INTEGER) IS NULL OR expires_at_ms < CAST(:expires AS INTEGER))
 RETURNING *
 
 -- name: artifacts_expired
--- What may go unless a room still refers to it.
+-- Expired artifacts, which may be removed unless a room refers to them.
 SELECT * FROM artifacts
 WHERE ws = :ws AND state = 'sealed' AND expires_at_ms <= :now
 ORDER BY expires_at_ms, handle
 
 -- name: artifact_remove
--- The row goes; its bytes follow when no other row has them.
+-- Remove a row; the sweep removes its bytes when no other row has them.
 DELETE FROM artifacts WHERE ws = :ws AND handle = :handle AND state = 'sealed'
 RETURNING stored
 
@@ -65,16 +65,16 @@ SELECT * FROM artifacts WHERE ws = :ws AND state = 'growing' ORDER BY created_se
 SELECT 1 AS used FROM artifacts WHERE digest = :digest LIMIT 1
 
 -- name: artifacts_stored
--- What every artifact of a workspace has on disk, by digest.
+-- The stored size of every artifact of a workspace, by digest.
 SELECT DISTINCT digest, stored FROM artifacts WHERE ws = :ws AND digest > :after
 ORDER BY digest LIMIT :limit
 
 -- name: token_is_dead
--- Whether the token of this digest was one of ours and has been revoked.
+-- Whether the token with this digest is known and has been revoked.
 SELECT 1 AS dead FROM tokens WHERE digest = :digest AND revoked_at_ms IS NOT NULL
 
 -- name: usage_take
--- Count bytes against the quota; nothing comes back when it would be over.
+-- Count bytes against the quota; returns no row if that would exceed it.
 INSERT INTO artifact_usage (ws, bytes)
 SELECT CAST(:ws AS INTEGER), CAST(:bytes AS INTEGER)
 WHERE CAST(:bytes AS INTEGER) <= CAST(:quota AS INTEGER)
@@ -83,7 +83,7 @@ WHERE artifact_usage.bytes + excluded.bytes <= CAST(:quota AS INTEGER)
 RETURNING bytes
 
 -- name: usage_give
--- Count bytes back.
+-- Return bytes to the quota.
 UPDATE artifact_usage SET bytes = bytes - :bytes WHERE ws = :ws
 
 -- name: usage_now
@@ -95,7 +95,7 @@ SELECT bytes FROM artifact_usage WHERE ws = :ws
 SELECT COALESCE(SUM(stored), 0) AS bytes FROM artifacts WHERE ws = :ws
 
 -- name: usage_recount
--- Set what is used to what the rows say.
+-- Recompute the usage from the rows.
 INSERT INTO artifact_usage (ws, bytes)
 SELECT CAST(:ws AS INTEGER), COALESCE(SUM(stored), 0) FROM artifacts WHERE ws = :ws
 ON CONFLICT (ws) DO UPDATE SET bytes = excluded.bytes

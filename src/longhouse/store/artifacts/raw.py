@@ -1,7 +1,7 @@
-"""Bytes as they are: for callers who work here, and never with a token of this house among them.
+"""Raw bytes: only for agents and above, and never with a live Longhouse token among them.
 
-Nothing can be starred out of what must stay byte for byte. So whoever may only look is shown text
-alone, and a file that holds a token is refused as a whole until that token has been revoked.
+Nothing can be starred out of binary data. A viewer is therefore shown only text, and a file that
+contains a token is refused as a whole until that token has been revoked.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _OVERLAP = 256
 
 
 def refuse_bytes(tx: Tx, artifact: Artifact, view: ArtifactView) -> None:
-    """Refuse a viewer, and bytes that hold a token of this house which is not known to be dead."""
+    """Refuse a viewer, and bytes that contain a Longhouse token not known to be revoked."""
     if tx.by.role < Role.AGENT:
         raise Forbidden(
-            f"{artifact.ref} is not text; reading bytes needs the role agent",
-            recovery="ask an agent, or use a token made by `longhouse token create --role agent`",
+            f"{artifact.ref} is not text; reading bytes requires the agent role",
+            recovery="use a token from `longhouse token create --role agent`",
         )
     at, before = 0, b""
     while (piece := view.read(at, _BLOCK)).data:
@@ -36,7 +36,7 @@ def refuse_bytes(tx: Tx, artifact: Artifact, view: ArtifactView) -> None:
 
 
 def refuse_tokens_at(tx: Tx, what: str, view: ArtifactView, piece: Piece) -> None:
-    """Refuse a piece that holds a part of such a token, or lies right beside one."""
+    """Refuse a piece that contains part of such a token, or is adjacent to one."""
     before, after = bytes_around(view, piece)
     _refuse_tokens(tx, what, before[-_OVERLAP:] + piece.data + after[:_OVERLAP])
 
@@ -45,6 +45,6 @@ def _refuse_tokens(tx: Tx, what: str, data: bytes) -> None:
     for token in own_tokens(data.decode("latin-1")):
         if tx.one(sql.token_is_dead, digest=sha256(token.encode()).hexdigest()) is None:
             raise Forbidden(
-                f"{what} holds a token of this house; its bytes are not handed out",
+                f"{what} contains a Longhouse token, so its bytes cannot be read",
                 recovery="revoke that token (`longhouse token list`), then read it again",
             )

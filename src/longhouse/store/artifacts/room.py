@@ -1,4 +1,4 @@
-"""What the artifact commands are declared on, and the SQL of artifacts."""
+"""The room object that the artifact modules declare on, and its SQL."""
 
 from longhouse.kernel.rooms import Room
 from longhouse.store.queries import Queries

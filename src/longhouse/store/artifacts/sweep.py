@@ -1,9 +1,8 @@
-"""Garbage: rows that have expired go, then bytes that no row has; nothing referenced ever does.
+"""Garbage collection: removes expired rows, then bytes without a row; never anything referenced.
 
-Two phases make it safe beside a running house. Rows are judged in a write transaction of their
-workspace, where whoever wants to refer to one has to stand in line. Bytes are judged only when
-they have been left alone for an hour, and taken only if they still are: storing the same bytes
-again makes them young.
+Two phases make it safe while the house is running. Rows are judged in a write transaction of their
+workspace, which excludes anyone who is about to refer to one. Bytes are judged only after an hour
+without a change, and removed only if that still holds: storing the same bytes again makes them new.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ GRACE_MS = 3_600_000
 
 
 class Swept(NamedTuple):
-    """What a sweep took away."""
+    """What a sweep removed."""
 
     rows: int = 0
     blobs: int = 0
@@ -42,7 +41,7 @@ def sweep(
     *,
     grace_ms: int = GRACE_MS,
 ) -> Swept:
-    """One round over every workspace and then the bytes; any number may run at once."""
+    """Sweep every workspace and then the bytes; several sweeps may run at once."""
     rows = sum(db.write(name, lambda tx: expire(tx, holders), call) for name in db.workspaces())
     return sweep_bytes(db, artifacts, call, grace_ms=grace_ms)._replace(rows=rows)
 
@@ -50,7 +49,7 @@ def sweep(
 def sweep_bytes(
     db: Database, artifacts: Artifacts, call: Call, *, grace_ms: int = GRACE_MS
 ) -> Swept:
-    """Remove what no row has had for an hour; backups and exports are waited for."""
+    """Remove bytes that have had no row for an hour; waits for backups and exports."""
     before = db.time(call) - grace_ms
     with artifacts.alone():
         blobs, size = _blobs(db, artifacts, call, before)
@@ -60,13 +59,13 @@ def sweep_bytes(
 
 @room.tidies
 def sweep_unused(db: Database, call: Call) -> None:
-    """Bytes that no row has any more."""
+    """Remove bytes that no row refers to any more."""
     sweep_bytes(db, artifacts_of(call), call)
 
 
 @room.every(600)
 def expire_artifacts(tx: Tx) -> None:
-    """What has expired and nobody refers to; its bytes follow when the store is tidied."""
+    """Remove expired rows that no room refers to; `sweep_unused` later removes their bytes."""
     expire(tx, tx.facts.registry.holders)
 
 
@@ -75,7 +74,7 @@ def _is_used(digest: str, tx: Tx) -> bool:
 
 
 def expire(tx: Tx, holders: Sequence[Holder]) -> int:
-    """Remove the rows of this workspace that have expired and that no room refers to."""
+    """Remove this workspace's expired rows that no room refers to; returns how many."""
     expired = tx.all(sql.artifacts_expired, now=tx.now_ms)
     if not expired:
         return 0
@@ -105,7 +104,7 @@ def _blobs(db: Database, artifacts: Artifacts, call: Call, before: int) -> tuple
 
 
 def _logs(db: Database, artifacts: Artifacts, names: list[str], call: Call, before: int) -> int:
-    """Logs that are sealed (their bytes have a digest now), and what a crash left half-staged."""
+    """Remove sealed logs, whose bytes now have a digest, and what a crash left in staging."""
     growing: set[str] = set()
     for name in names:
         growing |= db.read(name, _growing, call)

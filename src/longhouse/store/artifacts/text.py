@@ -1,4 +1,4 @@
-"""Bytes as text: a character is never split, and what is not text still has a faithful form."""
+"""Bytes as text: finds character boundaries, and tells text from binary data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _MASKS = ((0x80, 0x00, 1), (0xE0, 0xC0, 2), (0xF0, 0xE0, 3), (0xF8, 0xF0, 4))
 
 
 def whole(data: bytes) -> int:
-    """The length of `data` without a character that has only begun at its end.
+    """The length of `data` without an incomplete character at its end.
 
-    Bytes that can never become a character count as whole: a decoder replaces them.
+    Bytes that can never become a character count as complete; a decoder replaces them.
     """
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
@@ -24,7 +24,7 @@ def whole(data: bytes) -> int:
 
 
 def split_start(before: bytes, data: bytes) -> int:
-    """How many bytes at the start of `data` end a character that began in `before`."""
+    """How many bytes at the start of `data` complete a character that began in `before`."""
     begun = before[whole(before) :]
     if not begun:
         return 0
@@ -38,12 +38,12 @@ def split_start(before: bytes, data: bytes) -> int:
 
 
 def is_binary(data: bytes, media_type: str) -> bool:
-    """Whether to show the bytes as base64: never for a text type, else when there is a zero."""
+    """Whether to show the bytes as base64: if there is a zero byte, but never for a text type."""
     return not media_type.startswith("text/") and b"\0" in data
 
 
 def _may_become(begun: bytes) -> bool:
-    """Whether these bytes are the beginning of a character and not merely look like one."""
+    """Whether these bytes really are the beginning of a character."""
     try:
         begun.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What is known about an artifact, and the requests and results of its commands."""
+"""The metadata of an artifact, and the requests and results of its commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MediaType = Annotated[
 
 
 class GapShown(Value, frozen=True, kw_only=True):
-    """What the cap took out, by the offsets of the whole stream."""
+    """What the cap cut out, in offsets of the whole stream."""
 
     offset_bytes: int
     bytes: int
@@ -41,7 +41,7 @@ class GapShown(Value, frozen=True, kw_only=True):
 
 
 class Artifact(Value, frozen=True, kw_only=True):
-    """One stored thing. `id` is its digest, or its handle while it has none."""
+    """One artifact. `id` is its digest, or its handle while it has none."""
 
     id: str
     ref: str
@@ -93,12 +93,12 @@ class ShowArtifact(Request, frozen=True, kw_only=True):
     line: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     tail_lines: Annotated[int, Meta(ge=1, le=2000)] | None = None
     lines: Annotated[int, Meta(ge=1, le=2000)] | None = None
-    """How many lines, from `line` or the first on; 200 unless given."""
+    """How many lines, starting at `line` or the first; 200 by default."""
     bytes: Annotated[int, Meta(ge=1, le=65_536)] = 16_384
 
 
 class ArtifactPart(Value, frozen=True, kw_only=True):
-    """A run of the content; joined in order, the parts are the range that was read."""
+    """A run of the content; joined in order, the parts make up the range that was read."""
 
     offset_bytes: int
     next_offset: int
@@ -119,7 +119,7 @@ class ArtifactShown(Result, frozen=True, kw_only=True):
 
 
 class ListArtifacts(Request, frozen=True, kw_only=True):
-    """Page through what is stored, newest first."""
+    """Page through artifacts, newest first."""
 
     owner: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
     cursor: Seq | None = None
@@ -151,7 +151,7 @@ class AddArtifact(Request, frozen=True, kw_only=True):
 
 
 class JoinArtifacts(Request, frozen=True, kw_only=True):
-    """Make one artifact of parts that are stored already."""
+    """Make one artifact from parts that are already stored."""
 
     name: Title
     parts: Annotated[
@@ -161,7 +161,7 @@ class JoinArtifacts(Request, frozen=True, kw_only=True):
         str,
         Meta(
             pattern=r"\A[0-9a-f]{64}\Z",
-            description="of the whole: SHA-256",
+            description="SHA-256 of the whole",
             examples=["0" * 64],
         ),
     ]

@@ -1,7 +1,7 @@
-"""One artifact's bytes by the offsets of its stream: ranges of bytes, ranges of lines, tails.
+"""Reads an artifact by the offsets of its stream: ranges of bytes, ranges of lines, tails.
 
-A gap that a cap left is skipped and said so, never filled. Memory is flat whatever the size: lines
-are counted a chunk at a time, and the counts are kept, so a second look starts near its place.
+A gap left by a cap is skipped and reported, never filled. Memory use is constant: lines are counted
+a block at a time, and the counts are kept, so that a later read starts near its place.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from longhouse.store.artifacts.text import split_start, whole
 __all__ = ["ArtifactView", "LineCounts", "Piece"]
 
 Pread = Callable[[int, int], bytes]
-"""(offset, length) -> bytes, by the offsets of the stored bytes."""
+"""(offset, length) -> bytes, in offsets of the stored bytes."""
 
 _BLOCK = 1 << 18
 _LONGEST = 4
 
 
 class Piece(NamedTuple):
-    """Some bytes: where they begin, what was skipped to get there, where to go on."""
+    """Some bytes: where they begin, how much was skipped to get there, where to continue."""
 
     data: bytes
     offset: int
@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 
 class LineCounts:
-    """How many lines end before each block of a stream; filled as far as someone has looked."""
+    """How many lines end before each block of a stream, as far as it has been read."""
 
     __slots__ = ("before",)
 
@@ -43,7 +43,7 @@ class LineCounts:
 class ArtifactView:
     """A stream of `size` bytes, of which those in `gap` are gone.
 
-    Lines have numbers behind the gap only where those in it were `counted` before they went.
+    Lines after the gap have numbers only if the lines in it were `counted` before they were cut.
     """
 
     __slots__ = ("_compact", "_counted", "_counts", "_pread", "gap", "size")
@@ -66,7 +66,7 @@ class ArtifactView:
         self._counts = counts or LineCounts()
 
     def read(self, offset: int, length: int) -> Piece:
-        """Up to `length` bytes; a read stops at the gap, the next one begins behind it."""
+        """Up to `length` bytes; a read stops at the gap, and the next one begins after it."""
         gap, asked = self.gap, offset
         if gap and gap.at <= offset < gap.end:
             offset = gap.end
@@ -80,7 +80,7 @@ class ArtifactView:
         return Piece(data, offset, offset + len(data), offset - asked)
 
     def text(self, offset: int, length: int) -> Piece:
-        """The same, beginning and ending at whole characters; always gets on."""
+        """The same, beginning and ending at whole characters; always makes progress."""
         piece = self.read(offset, length + 2 * _LONGEST)
         data, start = piece.data, 0
         if piece.offset and not piece.skipped:
@@ -95,14 +95,14 @@ class ArtifactView:
         )
 
     def tail(self, length: int) -> Piece:
-        """The last bytes, from a whole character on."""
+        """The last bytes, starting at a whole character."""
         return self.text(max(0, self.size - length), length)
 
     def lines(self, first: int, count: int, max_bytes: int) -> Piece:
-        """Lines `first` (from 1) and on, at most `max_bytes` of them, cut between characters.
+        """Lines from `first` (counted from 1), at most `max_bytes`, cut between characters.
 
-        A line that the gap took begins at the first byte behind it, and `skipped` says so. There
-        `first_line` is None if nobody knows how many lines the gap took.
+        For a line inside the gap, reading starts at the first byte after the gap and `skipped` says
+        so; `first_line` is then None if the number of lines in the gap is unknown.
         """
         at, number, skipped = self._start_of(first)
         end = self._end_of(at, count, max_bytes)
@@ -110,7 +110,7 @@ class ArtifactView:
         return piece._replace(skipped=piece.skipped or skipped, first_line=number)
 
     def last_lines(self, count: int, max_bytes: int) -> Piece:
-        """The last lines, as many as fit; a line that has not ended yet is one."""
+        """The last lines, as many as fit; an unfinished line counts as one."""
         floor = self.gap.end if self.gap else 0
         low = max(floor, self.size - max_bytes)
         found = 0
@@ -131,7 +131,7 @@ class ArtifactView:
         return offset >= self.size or bool(self.gap and offset == self.gap.at)
 
     def _start_of(self, line: int) -> tuple[int, int | None, int]:
-        """Where a line begins, its number, and what was skipped to get there."""
+        """Where a line begins, its number, and how much was skipped to get there."""
         at, ended = self._near(line - 1)
         while ended < line - 1 and at < self.size:
             if self.gap and at == self.gap.at:
@@ -166,7 +166,7 @@ class ArtifactView:
         return index * _BLOCK, before[index]
 
     def _end_of(self, at: int, count: int, max_bytes: int) -> int:
-        """Where the `count`-th line from `at` ends, no further than `max_bytes`."""
+        """Where the `count`-th line from `at` ends, at most `max_bytes` later."""
         end = at
         for data in self._from(at, max_bytes):
             cut = -1
@@ -187,7 +187,7 @@ class ArtifactView:
 
 
 def _first_char(data: bytes) -> int:
-    """The length of the first character; one for a byte that begins none, if there is one."""
+    """The length of the first character; 1 for an invalid byte, 0 for no data."""
     for length in range(1, min(_LONGEST, len(data)) + 1):
         try:
             data[:length].decode()

@@ -1,6 +1,6 @@
-"""Upkeep of a store: back it up, move a workspace, check that everything is as it must be.
+"""Upkeep of a store: back it up, move a workspace, verify its integrity.
 
-Nothing here knows a room: tables are found in the schema, checks are registered by their rooms.
+Nothing here depends on a room: tables are found in the schema, and rooms register their checks.
 """
 
 from longhouse.store.upkeep.archive import ArchiveInvalid

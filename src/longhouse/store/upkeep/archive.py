@@ -1,8 +1,8 @@
-"""The file that an export is: a plain tar of known members, closed by a manifest.
+"""The file format of an export: a plain tar of known members that ends with a manifest.
 
-Written and read as a stream in constant memory, the same bytes for the same members, readable by
-`tar`. Reading trusts nothing: only regular members with names and sizes of our own shapes, and the
-manifest's digest over every byte before it. A file that ends early has no manifest.
+It is written and read as a stream in constant memory. The same members give the same bytes, and
+`tar` can read them. Reading trusts nothing: it accepts only regular members with expected names and
+sizes, and checks the manifest's digest over every byte before it. A truncated file has no manifest.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _NAME = re.compile(
     r"longhouse\.json|manifest\.json|artifacts/[0-9a-f]{64}|tables/\w{1,60}\.[0-9]{6}\.jsonl"
 )
 _MOST = {"artifacts/": 1 << 50, "tables/": 64 << 20, "longhouse": 1 << 20, "manifest": 1 << 20}
-_NO_FILE = "this is no Longhouse export, or it has been damaged or cut off"
+_NO_FILE = "the file is not a Longhouse export, or it is damaged or truncated"
 
 
 class ArchiveInvalid(InvalidInput):
-    """The file is no complete, unchanged Longhouse export; nothing was imported."""
+    """The file is not a complete, unmodified Longhouse export; nothing was imported."""
 
     code = "ARCHIVE_INVALID"
-    fix = "fetch or export it again; `tar tf FILE` lists what is in it"
+    fix = "download or export it again; `tar tf FILE` lists its contents"
 
 
 class Manifest(Value, frozen=True, kw_only=True):
-    """What the archive holds, written last: the digest is that of all bytes before this member."""
+    """The contents of the archive, written last; the digest covers all bytes before it."""
 
     sha256: str
     artifacts: int
@@ -73,7 +73,7 @@ class ArchiveWriter:
             self._write(chunk)
             written += len(chunk)
         if written != size:
-            raise ArchiveInvalid(f"{name} has {written} bytes instead of {size}; export it again")
+            raise ArchiveInvalid(f"{name} has {written} bytes instead of {size}")
         self._write(bytes(-size % _BLOCK))
 
     def close(self, *, artifacts: int, rows: dict[str, int]) -> None:
@@ -89,7 +89,7 @@ class ArchiveWriter:
 
 
 class ArchiveReader:
-    """Reads members in order. Each has to be read to its end before the next."""
+    """Reads members in order. Each must be read to its end before the next."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -98,7 +98,7 @@ class ArchiveReader:
         self._left = self._pad = 0
 
     def next(self) -> Member | None:
-        """The next member, None at the manifest, which `manifest` reads."""
+        """The next member; None at the manifest, which `manifest` reads."""
         if self._left:
             raise ArchiveInvalid("a member was not read to its end")
         if self._exactly(self._pad).strip(b"\0"):
@@ -109,7 +109,7 @@ class ArchiveReader:
         return None if member.name == "manifest.json" else member
 
     def place(self) -> ArchivePosition:
-        """Where reading is, for `go_back`; the file must be able to seek."""
+        """The current position, for `go_back`; the file must be seekable."""
         return ArchivePosition(self._file.tell(), self._digest.copy(), self._left, self._pad)
 
     def go_back(self, place: ArchivePosition) -> None:
@@ -122,20 +122,20 @@ class ArchiveReader:
             yield self._piece(min(_CHUNK, self._left))
 
     def whole(self) -> bytes:
-        """The same at once: only for members of bounded size."""
+        """The same in one piece; only for members of bounded size."""
         return b"".join(self.chunks())
 
     def manifest(self) -> Manifest:
-        """The last member, with the digest checked and nothing behind it."""
+        """The last member; checks the digest, and that nothing follows."""
         digest, pad = self._before, self._pad
         try:
             found = msgspec.json.decode(self.whole(), type=Manifest)
         except msgspec.DecodeError as error:
             raise ArchiveInvalid(f"manifest.json: {error}") from None
         if found.sha256 != digest:
-            raise ArchiveInvalid("the file does not have the digest that its manifest names")
+            raise ArchiveInvalid("the file's digest differs from the one in its manifest")
         if self._exactly(pad + 2 * _BLOCK).strip(b"\0") or self._file.read(1):
-            raise ArchiveInvalid("something follows the manifest")
+            raise ArchiveInvalid("there is more data after the manifest")
         return found
 
     def _header(self) -> Member:
@@ -146,12 +146,12 @@ class ArchiveReader:
         except (UnicodeDecodeError, ValueError):
             raise ArchiveInvalid(_NO_FILE) from None
         if not _NAME.fullmatch(name):
-            raise ArchiveInvalid(f"{name[:80]!r} is no member of an export" if name else _NO_FILE)
+            raise ArchiveInvalid(f"an export has no member {name[:80]!r}" if name else _NO_FILE)
         most = next(n for prefix, n in _MOST.items() if name.startswith(prefix))
         if size > most:
-            raise ArchiveInvalid(f"{name} claims {size} bytes, more than a member can have")
+            raise ArchiveInvalid(f"{name} claims {size} bytes, more than a member may have")
         if header != _header(name, size):
-            raise ArchiveInvalid(f"{name} is not a plain file as an export writes it")
+            raise ArchiveInvalid(f"{name} does not have the header that an export writes")
         return Member(name, size)
 
     def _piece(self, size: int) -> bytes:
@@ -164,13 +164,13 @@ class ArchiveReader:
         while len(data) < size and (more := self._file.read(size - len(data))):
             data += more
         if len(data) < size:
-            raise ArchiveInvalid("the file ends too early")
+            raise ArchiveInvalid("the file is truncated")
         self._digest.update(data)
         return data
 
 
 def _header(name: str, size: int) -> bytes:
-    """The header of a regular member with nothing in it that depends on when or by whom."""
+    """The header of a regular member, without anything that depends on time or user."""
     number = b"%011o\0" % size if size < 8 << 30 else b"\x80" + size.to_bytes(11, "big")
     fields = (
         name.encode().ljust(100, b"\0"),

@@ -1,8 +1,8 @@
-"""Backup and restore of a store in a file, artifacts included, while the house goes on.
+"""Backup and restore of a SQLite store, artifacts included, while the house keeps running.
 
-A backup is a folder: the database as of one moment, every artifact that it names, the logs that
-grow, and `backup.json`, written last and naming the digest of the database. It is checked like a
-live store before it counts, and again when it is restored. PostgreSQL brings its own tools.
+A backup is a folder: a snapshot of the database, every artifact it refers to, the growing logs, and
+`backup.json`, which is written last and contains the digest of the database. A backup is verified
+like a live store before it counts, and again when it is restored. PostgreSQL has its own tools.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PAGES = 2048
 
 
 class BackedUp(Value, frozen=True, kw_only=True):
-    """What a backup holds; `backup.json` is this."""
+    """The contents of a backup, as written to `backup.json`."""
 
     format: int
     schema: int
@@ -50,11 +50,11 @@ class BackedUp(Value, frozen=True, kw_only=True):
 def back_up(
     db: Database, artifacts: Artifacts, registry: Registry, to: Path, call: Call
 ) -> BackedUp:
-    """Copy a running store into the new folder `to`, and check the copy."""
+    """Copy a running store into the new folder `to`, and verify the copy."""
     engine = db.engine
     if not isinstance(engine, SqliteEngine):
         raise StoreUnusable(
-            "a store on PostgreSQL is backed up with its own tools",
+            "a PostgreSQL store is backed up with PostgreSQL's own tools",
             recovery="use pg_dump and copy the artifacts folder, or `longhouse export` a workspace",
         )
     _refuse_used(to)
@@ -82,13 +82,13 @@ def back_up(
 def restore(
     source: Path, db_path: Path, artifacts_path: Path, registry: Registry, call: Call
 ) -> BackedUp:
-    """Put a backup where no store is; the database comes last and makes it one."""
+    """Restore a backup where there is no store yet; the database is put in place last."""
     made = _read_manifest(source)
     for path in (db_path, artifacts_path):
         if path.exists() and (path.is_file() or any(path.iterdir())):
             raise Conflict(
                 f"{path} exists; nothing was restored",
-                recovery="restore into another folder with --dir, or move the old store away",
+                recovery="restore into another folder with --dir, or move the existing store away",
             )
     with disk_errors("the restored store"):
         db_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -98,7 +98,7 @@ def restore(
             _copy_private(source / DB_NAME, partial)
         if _sha256(partial) != made.sha256:
             raise StoreUnusable(
-                f"{source / DB_NAME} is not the file that was backed up; nothing was restored",
+                f"{source / DB_NAME} has changed since the backup; nothing was restored",
                 recovery="use another backup",
             )
         backup, restored = Artifacts(source / "artifacts"), Artifacts(artifacts_path)
@@ -118,7 +118,7 @@ def restore(
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """One snapshot, page by page, while others read and write."""
+    """Copy one snapshot, page by page, while others read and write."""
     _write_private(target, b"")
     try:
         reading, writing = apsw.Connection(os.fspath(source)), apsw.Connection(os.fspath(target))
@@ -163,12 +163,12 @@ def _copy_blob(source: Artifacts, target: Artifacts, digest: str, size: int, now
     if target.stage(chunks, now_ms=now_ms).digest != digest:
         raise StoreError(
             f"the bytes of artifact:{digest[:12]} are damaged",
-            recovery="`longhouse verify --full` lists all that are",
+            recovery="`longhouse verify --full` lists all damaged artifacts",
         )
 
 
 def _copy_log(source: Artifacts, target: Artifacts, name: str) -> None:
-    """The bytes first, then the gap: a gap only grows, so it covers what was cut meanwhile."""
+    """Copy the bytes, then the gap: gaps only grow, so it covers what was cut in the meantime."""
     try:
         file, gap = open_growing(source.growing, name)
     except FileNotFoundError:
@@ -190,7 +190,8 @@ def _read_manifest(source: Path) -> BackedUp:
         return msgspec.json.decode((source / "backup.json").read_bytes(), type=BackedUp)
     except (OSError, msgspec.DecodeError):
         raise InvalidInput(
-            f"{source} is not a complete backup", recovery="name a folder that `backup` made"
+            f"{source} is not a complete backup",
+            recovery="name a folder made by `longhouse backup`",
         ) from None
 
 
@@ -204,13 +205,13 @@ def _refuse_damaged(found: Verified, message: str) -> None:
         first = found.problems[0]
         raise StoreUnusable(
             f"{message}: {first.where}: {first.message}",
-            recovery="`longhouse verify --full` lists them all",
+            recovery="`longhouse verify --full` lists all problems",
         )
 
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """A folder that appears under its name only when it is complete."""
+    """A folder that gets its name only once it is complete."""
     partial = path.with_name(path.name + ".partial")
     with disk_errors(os.fspath(path)):
         shutil.rmtree(partial, ignore_errors=True)
@@ -230,7 +231,7 @@ def _new_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Database]:
-    """A copy as a store, leaving nothing beside it."""
+    """Open a copied database as a store; leaves no lock files behind."""
     db = Database(SqliteEngine(path))
     try:
         yield db

@@ -1,7 +1,7 @@
-"""Export: a whole workspace as one file, from one snapshot, while the house goes on.
+"""Export: a whole workspace as one file, from one snapshot, while the house keeps running.
 
-First its header, then the bytes of its artifacts by digest, then its rows table by table, then the
-manifest. A log that still grows is exported as if it had been sealed at that moment.
+The file has a header, the bytes of the artifacts by digest, the rows table by table, and the
+manifest. A growing log is exported as if it had been sealed at that moment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHUNK = 1 << 20
 
 
 class ExportHeader(Value, frozen=True, kw_only=True):
-    """The first member: whose export this is, and which columns its rows have."""
+    """The first member: the exported workspace, and the columns of its tables."""
 
     format: int
     schema: int
@@ -42,7 +42,7 @@ class ExportHeader(Value, frozen=True, kw_only=True):
 
 
 class ExportSummary(Value, frozen=True, kw_only=True):
-    """What an export holds."""
+    """The contents of an export."""
 
     workspace: str
     seq: int
@@ -65,7 +65,7 @@ class _Export:
         if tx.ws == NO_WORKSPACE:
             raise UnknownWorkspace(
                 f"there is no workspace {tx.workspace!r}",
-                recovery="`longhouse call workspace.list` lists them",
+                recovery="`longhouse call workspace.list` lists all workspaces",
             )
         self.tx = tx
         self.schema = schema
@@ -102,7 +102,7 @@ class _Export:
         )
 
     def _blobs(self) -> Iterator[Blob]:
-        """Every digest of the workspace once, in order."""
+        """Every digest of the workspace, once and in order."""
         extra = sorted({Blob(row["digest"], row["stored"]) for row in self.sealed.values()})
         after = ""
         while rows := self.tx.all(artifact_sql.artifacts_stored, after=after, limit=500):
@@ -119,7 +119,7 @@ class _Export:
             yield self.artifacts.blobs.get(blob.digest, at, min(_CHUNK, blob.size - at))
 
     def _table(self, table: Table) -> int:
-        """The rows as lines of JSON arrays, in parts that fit into memory."""
+        """The rows as lines of JSON arrays, in parts that fit in memory."""
         shifts = table.shifts(self.shift)
         lines: list[bytes] = []
         size = count = part = 0
@@ -142,7 +142,7 @@ class _Export:
         self.archive.add(f"tables/{table.name}.{part:06d}.jsonl", size, lines)
 
     def _rows(self, table: Table) -> Iterator[Row]:
-        """The rows as they are, but for logs that grow, which count as sealed."""
+        """The rows unchanged, except that growing logs count as sealed."""
         rows = table.rows(self.tx)
         if table.name == "artifacts":
             return (self.sealed.get(row["handle"], row) for row in rows)
@@ -169,7 +169,7 @@ class _Export:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no bytes: they travel as an object, which no column holds."""
+    """The value as JSON; bytes become an object, which is unambiguous because no column has any."""
     if isinstance(value, bytes | memoryview):
         return {"b64": base64.b64encode(value).decode()}
     return value

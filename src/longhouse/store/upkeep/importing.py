@@ -1,7 +1,8 @@
-"""Import: a workspace out of an export, under any name that is still free, all or nothing.
+"""Import: a workspace from an export, under any unused name, all or nothing.
 
-Bytes of artifacts are put first (without a row they are garbage that the sweep takes), then all
-rows in one transaction, which commits only when the manifest agrees and the workspace is sound.
+The bytes of artifacts are stored first (without rows they are garbage, which the sweep removes),
+then all rows in one transaction, which commits only if the manifest matches and the workspace is
+consistent.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = ["Imported", "import_workspace"]
 
 
 class Imported(Value, frozen=True, kw_only=True):
-    """What came in."""
+    """What was imported."""
 
     workspace: str
     exported_as: str
@@ -54,9 +55,8 @@ def import_workspace(
 ) -> Imported:
     """Read an export into the workspace `name`, or the one it was exported from.
 
-    `rebuild` are the rooms' ways to make their indexes anew.
-
-    The file must be able to seek; a stream is first spooled by who has it.
+    `rebuild` are the rooms' functions that rebuild their indexes. The file must be seekable; the
+    caller spools a stream first.
     """
     begin = file.tell()
     header = _header(ArchiveReader(file))
@@ -90,7 +90,7 @@ def _load(
         digests.add(_put(artifacts, member, reader, now_ms))
 
     def load(tx: Tx) -> Imported:
-        """May run more than once, like any write that shares its commit with others."""
+        """May run more than once, like any write that shares a commit with others."""
         reader.go_back(rows_begin)
         load = _Load(tx, header, reader)
         while member := reader.next():
@@ -103,13 +103,13 @@ def _load(
     try:
         return db.write(workspace, load, call)
     except InternalError as error:
-        raise ArchiveInvalid("its rows do not fit the schema; nothing was imported") from error
+        raise ArchiveInvalid("the rows do not fit the schema; nothing was imported") from error
 
 
 def _header(reader: ArchiveReader) -> ExportHeader:
     member = reader.next()
     if member is None or member.name != "longhouse.json":
-        raise ArchiveInvalid("the file does not begin like a Longhouse export")
+        raise ArchiveInvalid("the file does not start like a Longhouse export")
     try:
         header = msgspec.json.decode(reader.whole(), type=ExportHeader)
     except msgspec.DecodeError as error:
@@ -126,10 +126,10 @@ def _header(reader: ArchiveReader) -> ExportHeader:
 def _brought_up(
     header: ExportHeader, artifacts: Artifacts, file: BinaryIO, call: Call
 ) -> Iterator[BinaryIO]:
-    """The same export as today's Longhouse would have written it.
+    """The same export as this Longhouse would have written it.
 
-    It goes into a store of its own schema, which is then upgraded like any other: there is only
-    one way from an old schema to the new one.
+    It is loaded into a temporary store with its own schema, which is then migrated like any other,
+    so that there is only one way from an old schema to the new one.
     """
     with TemporaryDirectory(prefix="longhouse-") as folder:
         path = Path(folder) / "longhouse.db"
@@ -162,7 +162,7 @@ def _put(artifacts: Artifacts, member: Member, reader: ArchiveReader, now_ms: in
     digest = member.name.removeprefix("artifacts/")
     blob = artifacts.stage(reader.chunks(), now_ms=now_ms)
     if blob.digest != digest:
-        raise ArchiveInvalid(f"the bytes of artifact:{digest[:12]} are not those it is named after")
+        raise ArchiveInvalid(f"the bytes of artifact:{digest[:12]} do not match its digest")
     return digest
 
 
@@ -180,7 +180,7 @@ class _Load:
             raise Conflict(f"workspace {tx.workspace!r} exists; nothing was imported")
         for name, columns in header.tables.items():
             if name not in self.tables or set(columns) != set(self.tables[name].columns):
-                raise ArchiveInvalid(f"this Longhouse has no table {name[:60]!r} of that shape")
+                raise ArchiveInvalid(f"no table {name[:60]!r} with those columns is known here")
         self.shift: dict[str, int] = {}
         for table in self.tables.values():
             if table.surrogate:
@@ -188,12 +188,12 @@ class _Load:
                 self.shift[table.name] = table.edge(tx, "MAX", of_store=True)
 
     def part(self, member: Member) -> None:
-        """One member's rows; tables come in the order in which they were exported."""
+        """Insert one member's rows; tables come in the order in which they were exported."""
         folder, _, rest = member.name.partition("/")
         name = rest.partition(".")[0]
         table = self.tables.get(name)
         if folder != "tables" or table is None or name not in self.header.tables:
-            raise ArchiveInvalid(f"{member.name} is not expected here")
+            raise ArchiveInvalid(f"{member.name} was not expected here")
         columns = self.header.tables[name]
         shifts = table.shifts(self.shift)
         places = [columns.index(column) for column in table.columns]
@@ -209,7 +209,7 @@ class _Load:
         self.counts[name] += len(rows)
 
     def finish(self, digests: set[str]) -> Imported:
-        """Commit only if everything that was exported is here and holds together."""
+        """Check that everything that was exported is present and consistent."""
         manifest = self.reader.manifest()
         self._compare(manifest, digests)
         for table in self.tables.values():
@@ -219,7 +219,7 @@ class _Load:
             self.tx.seqs(self.header.seq)
         self.tx.run(artifact_sql.usage_recount)
         if found := list(complaints(self.tx, list(self.tables.values()), seq=self.header.seq)):
-            raise ArchiveInvalid(f"the export does not hold together: {found[0]}")
+            raise ArchiveInvalid(f"the export is inconsistent: {found[0]}")
         missing = set(_stored(self.tx)) - digests
         if missing:
             raise ArchiveInvalid(f"the bytes of artifact:{min(missing)[:12]} are not in the export")
@@ -233,7 +233,7 @@ class _Load:
 
     def _compare(self, manifest: Manifest, digests: set[str]) -> None:
         if manifest.rows != self.counts or manifest.artifacts != len(digests):
-            raise ArchiveInvalid("the file does not hold what its manifest lists")
+            raise ArchiveInvalid("the file does not contain what its manifest lists")
 
 
 def _values(line: bytes, count: int, member: Member) -> list[Any]:
@@ -251,13 +251,13 @@ def _column(value: Any) -> Any:
     if isinstance(value, dict):
         return base64.b64decode(value["b64"], validate=True)
     if isinstance(value, list | bool):
-        raise TypeError("no column holds that")
+        raise TypeError("no column has values of this type")
     return value
 
 
 def _moved(value: Any, by: int, member: Member) -> int:
     if not isinstance(value, int) or not 0 < value < 2**53:
-        raise ArchiveInvalid(f"{member.name}: {str(value)[:40]!r} is no row id")
+        raise ArchiveInvalid(f"{member.name}: {str(value)[:40]!r} is not a row id")
     return value + by
 
 

@@ -29,9 +29,9 @@ WHERE k.contype = 'f' AND n.nspname = current_schema()
 ORDER BY c.relname, k.conname, u.place
 
 -- name: damage
--- differs because PostgreSQL keeps checksums of its own; amcheck is the operator's tool.
+-- differs because PostgreSQL has its own checksums, and amcheck for the operator.
 SELECT '' AS message WHERE FALSE
 
 -- name: orphans
--- differs because PostgreSQL never lets a foreign key be broken.
+-- differs because PostgreSQL always enforces foreign keys.
 SELECT '' AS table_name, '' AS parent, 0 AS count WHERE FALSE

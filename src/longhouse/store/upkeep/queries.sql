@@ -1,15 +1,15 @@
 -- name: workspace_seq
--- How far a workspace's sequence is.
+-- The last seq of a workspace.
 SELECT seq FROM workspaces WHERE ws = :ws
 
 -- name: log_span
--- How many seqs the log accounts for, and between which.
+-- How many seqs the log accounts for, the first and the last.
 SELECT COALESCE(SUM(span), 0) AS count, COALESCE(MIN(seq - span + 1), 1) AS first,
     COALESCE(MAX(seq), 0) AS last
 FROM log WHERE ws = :ws
 
 -- name: log_gap
--- The first rows that do not begin where the row before them ended.
+-- The first rows that do not directly follow the row before them.
 SELECT l.seq - l.span AS missing FROM log AS l
 WHERE l.ws = :ws AND l.seq > l.span
   AND NOT EXISTS (SELECT 1 FROM log AS m WHERE m.ws = l.ws AND m.seq = l.seq - l.span)

@@ -1,6 +1,6 @@
 -- name: columns
 -- differs because each database describes itself in its own catalog.
--- Every column of every ordinary table; `pk` is its place in the primary key, 0 for none.
+-- Every column of every ordinary table; `pk` is its position in the primary key, or 0.
 SELECT t.name AS table_name, c.name AS column_name, UPPER(c.type) AS type, c.pk AS pk
 FROM pragma_table_list AS t
 JOIN pragma_table_xinfo(t.name) AS c
@@ -18,11 +18,11 @@ WHERE t.schema = 'main' AND t.type = 'table'
 ORDER BY t.name, f.id, f.seq
 
 -- name: damage
--- differs because only SQLite is checked from inside: pages, indexes, constraints.
+-- differs because only SQLite can check itself: pages, indexes, constraints.
 SELECT integrity_check AS message FROM pragma_integrity_check WHERE integrity_check <> 'ok'
 LIMIT 20
 
 -- name: orphans
--- differs because PostgreSQL never lets a foreign key be broken.
+-- differs because PostgreSQL always enforces foreign keys.
 SELECT "table" AS table_name, parent, COUNT(*) AS count FROM pragma_foreign_key_check
 GROUP BY 1, 2 ORDER BY 1, 2

@@ -1,10 +1,10 @@
-"""The tables of a workspace, read from the schema itself: whatever has a `ws` column belongs to it.
+"""The tables of a workspace, read from the schema: every table with a `ws` column.
 
-So a room that adds a table has it exported, imported and verified without more work. This is the
-one place that writes SQL by program; all names in it come from the database's own catalog.
+A table that a room adds is therefore exported, imported and verified automatically. This is the
+only place that generates SQL; all names in it come from the database's own catalog.
 
-A table is keyed by `ws` and natural columns, or by one surrogate integer of its own. Surrogates are
-counted across workspaces, so they move by a constant on their way out and in.
+A table is keyed by `ws` and natural columns, or by a surrogate integer of its own. Surrogates are
+counted across workspaces, so exports and imports shift them by a constant.
 """
 
 # ruff: noqa: S608
@@ -25,17 +25,17 @@ __all__ = ["SHARED", "Table", "all_tables", "sql", "workspace_tables"]
 sql = Queries("longhouse.store.upkeep")
 
 SHARED = frozenset({"schema_version", "tokens", "tool_typed", "workspaces"})
-"""Tables of the whole store, which are no part of any workspace's export."""
+"""Tables of the whole store, which are not part of any workspace's export."""
 
 INDEX_TYPE = "TSVECTOR"
-"""A table with such a column is an index of words (on SQLite a virtual table, which is not listed):
-what it holds follows from other tables, and its room makes it anew after an import."""
+"""A table with such a column is a full-text index (on SQLite a virtual table, which is not listed).
+It is derived from other tables, and its room rebuilds it after an import."""
 
 _PAGE = 500
 
 
 class Table(msgspec.Struct, frozen=True):
-    """One table: its columns but for `ws`, its key, and what its columns refer to."""
+    """One table: its columns except `ws`, its key, and what its columns refer to."""
 
     name: str
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ class Table(msgspec.Struct, frozen=True):
     parents: tuple[tuple[str, str, str], ...]
 
     def shifts(self, by_table: dict[str, int]) -> tuple[tuple[int, int], ...]:
-        """Which columns hold surrogates, by position, and how far those move."""
+        """The positions of the columns that hold surrogates, and how far to shift each."""
         moved = {
             column: by_table[parent] for column, parent, _ in self.parents if parent in by_table
         }
@@ -76,18 +76,18 @@ class Table(msgspec.Struct, frozen=True):
         return tx.one(_query(f"{self.name}_any", text)) is None
 
     def edge(self, tx: Tx, side: str, *, of_store: bool = False) -> int:
-        """The least or greatest surrogate, 0 when there is none."""
+        """The least or greatest surrogate, or 0 if there are no rows."""
         where = "" if of_store else " WHERE ws = :ws"
         text = f'SELECT COALESCE({side}("{self.surrogate}"), 0) AS edge FROM "{self.name}"{where}'
         return int(tx.value(_query(f"{self.name}_{side}", text)))
 
     def reserve(self, tx: Tx) -> None:
-        """Keep others from taking surrogates until this transaction ends."""
+        """Prevent others from allocating surrogates until this transaction ends."""
         lock = f'LOCK TABLE "{self.name}" IN SHARE ROW EXCLUSIVE MODE'
         tx.run(_query(f"{self.name}_lock", "SELECT 1 AS one", lock))
 
     def settle(self, tx: Tx) -> None:
-        """Let the database count its surrogates on from the greatest."""
+        """Make the database allocate new surrogates after the greatest."""
         text = (
             f"SELECT setval(pg_get_serial_sequence('{self.name}', '{self.surrogate}'), "
             f'(SELECT COALESCE(MAX("{self.surrogate}"), 1) FROM "{self.name}"))'
@@ -95,7 +95,7 @@ class Table(msgspec.Struct, frozen=True):
         tx.run(_query(f"{self.name}_settle", "SELECT 1 AS one", text))
 
     def outside(self, tx: Tx, column: str, low: int, high: int) -> int:
-        """How many rows have a value of `column` that is not between `low` and `high`."""
+        """How many rows have a value in `column` that is not between `low` and `high`."""
         text = (
             f'SELECT COUNT(*) AS count FROM "{self.name}" WHERE ws = :ws '
             f'AND ("{column}" < :low OR "{column}" > :high)'
@@ -103,7 +103,7 @@ class Table(msgspec.Struct, frozen=True):
         return int(tx.value(_query(f"{self.name}_{column}", text), low=low, high=high))
 
     def homeless(self, tx: Tx) -> int:
-        """How many rows are in no workspace."""
+        """How many rows refer to no existing workspace."""
         text = (
             f'SELECT COUNT(*) AS count FROM "{self.name}" '
             "WHERE ws NOT IN (SELECT w.ws FROM workspaces AS w)"
@@ -138,7 +138,7 @@ def _query(name: str, sqlite: str, postgres: str | None = None) -> Query:
 
 
 def all_tables(tx: Tx) -> list[Table]:
-    """Every table of the store but for indexes of words, parents before children."""
+    """Every table of the store except full-text indexes, parents before children."""
     columns: dict[str, list[Row]] = {}
     for row in tx.all(sql.columns):
         columns.setdefault(row["table_name"], []).append(row)
@@ -175,7 +175,7 @@ def all_tables(tx: Tx) -> list[Table]:
 
 
 def workspace_tables(tx: Tx) -> list[Table]:
-    """The tables that hold a workspace, parents before children."""
+    """The tables that make up a workspace, parents before children."""
     return [table for table in all_tables(tx) if table.has_ws and table.name not in SHARED]
 
 
@@ -187,7 +187,7 @@ def _surrogate(own: list[Row], key: tuple[str, ...]) -> str | None:
 
 
 def _parents_first(tables: list[Table], parents: dict[str, set[str]]) -> list[Table]:
-    """In an order in which rows can be inserted; alphabetical where that does not matter."""
+    """The tables in an order in which rows can be inserted, otherwise alphabetical."""
     waiting = {table.name: table for table in sorted(tables, key=lambda t: t.name)}
     ordered: list[Table] = []
     while waiting:

@@ -1,8 +1,8 @@
-"""`longhouse verify`: is everything in the store as it must be?
+"""`longhouse verify`: checks the integrity of the store.
 
-First the database itself, then of every workspace: the sequence and the log, what each room
-registered with `room.check` (a room folds the log again and compares), and that artifacts are the
-bytes their digests say. It only reads, and one problem never hides another.
+First the database itself, then every workspace: its sequence and log, the checks that rooms
+register with `room.check` (a room derives its tables from the log again and compares), and the
+bytes of artifacts against their digests. It only reads, and one problem never hides another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Problem(Value, frozen=True, kw_only=True):
 
 
 class Verified(Value, frozen=True, kw_only=True):
-    """What was looked at, and what is wrong with it."""
+    """What was checked, and the problems found."""
 
     ok: bool
     workspaces: list[str]
@@ -53,7 +53,7 @@ def verify(
     full: bool = False,
     workspace: str | None = None,
 ) -> Verified:
-    """Check the store, or one workspace of it; `full` reads every artifact to its end."""
+    """Check the store, or one workspace; `full` reads every artifact completely."""
     return _Verify(db, artifacts, registry, call, full).run(workspace)
 
 
@@ -83,7 +83,7 @@ class _Verify:
                 name,
                 "artifacts",
                 self._bytes,
-                "put the bytes back from a backup's artifacts folder",
+                "restore the bytes from a backup's artifacts folder",
             )
         return Verified(
             ok=not self.problems,
@@ -133,7 +133,7 @@ class _Verify:
             for at in range(0, size, _CHUNK):
                 found.update(self.artifacts.blobs.get(digest, at, min(_CHUNK, size - at)))
             if found.hexdigest() != digest:
-                return "has other bytes than its digest says"
+                return "has bytes that do not match its digest"
         return None
 
 
@@ -148,7 +148,7 @@ def _damage(tx: Tx) -> Iterator[str]:
 
 def _orphans(tx: Tx) -> Iterator[str]:
     for row in tx.all(sql.orphans):
-        yield f"{row['count']} rows of {row['table_name']} refer to no row of {row['parent']}"
+        yield f"{row['count']} rows of {row['table_name']} refer to missing rows of {row['parent']}"
     for table in workspace_tables(tx):
         if count := table.homeless(tx):
-            yield f"{count} rows of {table.name} refer to no row of workspaces"
+            yield f"{count} rows of {table.name} refer to missing rows of workspaces"
