@@ -35,7 +35,7 @@ def disk_errors(what: str) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoreError(
                 f"the disk is full; {what} was not stored",
-                recovery="free up space (`longhouse artifact sweep` removes expired ones)",
+                recovery="free up space (`longhouse artifact sweep` may help) and repeat the call",
             ) from error
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise StoreUnusable(
