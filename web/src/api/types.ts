@@ -461,7 +461,7 @@ export interface Around {
   has_more_events: boolean;
 }
 
-/** One stored thing. `id` is its digest, or its handle while it has none. */
+/** One artifact. `id` is its digest, or its handle while it has none. */
 export interface Artifact {
   id: string;
   ref: string;
@@ -492,7 +492,7 @@ export interface ArtifactList {
   usage: ArtifactUsage;
 }
 
-/** A run of the content; joined in order, the parts are the range that was read. */
+/** A run of the content; joined in order, the parts make up the range that was read. */
 export interface ArtifactPart {
   offset_bytes: number;
   next_offset: number;
@@ -838,7 +838,7 @@ export interface ChangeOutside {
   more: number;
 }
 
-/** Files that changed in a work tree, from the root of the project. */
+/** Files that changed in a work tree, as paths relative to the project's root. */
 export interface ChangedFiles {
   paths: string[];
   more?: number;
@@ -1047,7 +1047,7 @@ export interface Committed {
   more?: Commit[];
 }
 
-/** What every command takes beside its own arguments. */
+/** The arguments that every command takes in addition to its own. */
 export interface Common {
   workspace?: string | null;
   agent_id?: string | null;
@@ -1940,7 +1940,7 @@ export interface Gap {
   to: number;
 }
 
-/** What the cap took out, by the offsets of the whole stream. */
+/** What the cap cut out, in offsets of the whole stream. */
 export interface GapShown {
   offset_bytes: number;
   bytes: number;
@@ -2491,7 +2491,7 @@ export interface JobView {
   has_more_events: boolean;
 }
 
-/** Make one artifact of parts that are stored already. */
+/** Make one artifact from parts that are already stored. */
 export interface JoinArtifacts {
   name: string;
   parts: string[];
@@ -2660,7 +2660,7 @@ export interface ListAnchors {
   limit?: number;
 }
 
-/** Page through what is stored, newest first. */
+/** Page through artifacts, newest first. */
 export interface ListArtifacts {
   owner?: string | null;
   cursor?: number | null;
@@ -3323,7 +3323,7 @@ export interface Pagination {
   as_of?: number | null;
 }
 
-/** What the subagent was asked for, as checked before the dispatch. */
+/** What the subagent was asked to do, as validated before the dispatch. */
 export interface Params {
   mode: "ad_hoc" | "plan_step";
   prompt_ns: string;
@@ -3899,7 +3899,7 @@ export interface RenewLease {
   ttl_seq?: number;
 }
 
-/** Say that the program that dispatched these is still there. */
+/** Report that the program that dispatched these is still alive. */
 export interface RenewSubagents {
   dispatch_ids: string[];
   lease_ttl_ms?: number;
@@ -4041,7 +4041,7 @@ export interface Resting {
   via: string;
 }
 
-/** The answer of one command, before budgets and redaction. */
+/** The result of one command, before budgets and redaction. */
 export interface Result {
 }
 
@@ -4895,7 +4895,7 @@ export interface StreamState {
   seal?: LogSeal | null;
 }
 
-/** One dispatch: who asked, from what state, what for, and how it ended. */
+/** One dispatch: who asked, from which state, for what, and its outcome. */
 export interface Subagent {
   id: string;
   ref: string;
@@ -4943,7 +4943,7 @@ export interface SubagentRecorded {
   changed: boolean;
 }
 
-/** What the subagent and everything below it used. */
+/** What the subagent and its descendants used. */
 export interface SubagentUsage {
   turns?: number;
   tokens?: number;
@@ -5508,7 +5508,7 @@ export interface WakeupRules {
   count: number;
 }
 
-/** Something the caller should know although the call succeeded. */
+/** Something the caller should know even though the call succeeded. */
 export interface Warned {
   code: string;
   message: string;

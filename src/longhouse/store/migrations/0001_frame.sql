@@ -1,7 +1,7 @@
 -- The frame: workspaces with their one sequence, the log, counters, idempotency keys, tokens.
 
--- No table points here with a foreign key: whoever writes into a workspace holds the lock of its
--- row, and PostgreSQL would look it up again for every row that is written.
+-- No table refers to workspaces with a foreign key: a writer already holds the lock on its
+-- workspace's row, and PostgreSQL would look it up again for every row written.
 CREATE TABLE workspaces (
     ws            INTEGER PRIMARY KEY,
     name          TEXT    NOT NULL UNIQUE,
@@ -17,7 +17,7 @@ CREATE TABLE counters (
     PRIMARY KEY (ws, name)
 ) STRICT, WITHOUT ROWID;
 
--- `span` is how many seqs a row accounts for, its own the last: rooms number the parts of one act.
+-- `span` is how many seqs a row accounts for, ending with its own: a room may number several parts.
 CREATE TABLE log (
     ws      INTEGER NOT NULL,
     seq     INTEGER NOT NULL,

@@ -59,7 +59,7 @@ WHERE origin_seq IS NOT NULL;
 -- Every version of every node and edge. An edge's key is from|rel|to, and no node id holds a `|`.
 -- `until` is the seq of the version that replaced it on its branch, or 2^62 for the newest.
 -- `live` is 1 for the newest, 0 for one replaced but inside the snapshot of a derived branch, and
--- null for history: so that what any branch sees is an index range, however long the history is.
+-- null for history, so that what a branch sees is an index range, however long the history is.
 CREATE TABLE graph_versions (
     ws      INTEGER NOT NULL,
     seq     INTEGER NOT NULL,
@@ -98,7 +98,7 @@ WHERE kind = 'node' AND deleted = 0 AND live IS NOT NULL AND status IS NOT NULL;
 CREATE INDEX graph_edges_between ON graph_versions (doc_id, from_id, to_id, rel, seq)
 WHERE kind = 'edge';
 
--- The tags of nodes that `live` says somebody sees.
+-- The tags of nodes that are visible on some branch, according to `live`.
 CREATE TABLE graph_tags (
     ws     INTEGER NOT NULL,
     doc_id INTEGER NOT NULL REFERENCES documents (doc_id),
@@ -110,8 +110,8 @@ CREATE TABLE graph_tags (
 
 CREATE INDEX graph_tags_by_tag ON graph_tags (doc_id, tag, live, seq);
 
--- How far a branch has been merged back, per key: the version of the branch that the base has
--- taken or refused, from which the next three-way merge of that key starts.
+-- How far a branch has been merged back, per key: the branch's version that the base has accepted
+-- or refused, which is where the next three-way merge of that key starts.
 CREATE TABLE graph_merge_bases (
     ws         INTEGER NOT NULL,
     doc_id     INTEGER NOT NULL REFERENCES documents (doc_id),
@@ -120,7 +120,7 @@ CREATE TABLE graph_merge_bases (
     PRIMARY KEY (ws, doc_id, key)
 ) STRICT, WITHOUT ROWID;
 
--- A conflict is known by the incoming version alone; its three sides are versions, or null.
+-- A conflict is identified by the incoming version alone; its three sides are versions, or null.
 CREATE TABLE graph_conflicts (
     ws             INTEGER NOT NULL,
     conflict_id    TEXT    NOT NULL,
@@ -148,7 +148,7 @@ WHERE resolved_seq IS NULL;
 CREATE INDEX graph_conflicts_of_key ON graph_conflicts (from_id, doc, key)
 WHERE resolved_seq IS NULL;
 
--- Movements of refs that are not commits: those are the committed entries themselves.
+-- Movements of refs other than commits, which are the committed entries themselves.
 CREATE TABLE ref_moves (
     ws        INTEGER NOT NULL,
     seq       INTEGER NOT NULL,
@@ -181,7 +181,7 @@ CREATE TABLE targeting (
     focus       TEXT
 ) STRICT;
 
--- Words of entries and nodes, made by our own tokeniser; each engine only looks them up.
+-- Words of entries and nodes from our own tokenizer; the engines only look them up.
 -- only sqlite:
 CREATE VIRTUAL TABLE search_words USING fts5 (
     words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'

@@ -1,4 +1,4 @@
--- Jobs: what was asked for (never changed), how far it is, what it waits for, and who can run it.
+-- Jobs: the request (never changed), its progress, what it waits for, and who can run it.
 
 CREATE TABLE job_specs (
     ws     INTEGER NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE jobs (
     PRIMARY KEY (ws, n)
 ) STRICT;
 
--- Only what can be claimed now: a claim costs the same however much has been done or waits.
+-- Only jobs that can be claimed now, so a claim costs the same however many are done or waiting.
 CREATE INDEX jobs_ready ON jobs (ws, route, priority DESC, n)
 WHERE status = 'QUEUED' AND waits = 0 AND not_before_ms = 0;
 

@@ -1,4 +1,4 @@
--- Artifacts: what is known about stored bytes; the bytes themselves lie outside, by digest.
+-- Artifacts: the metadata of stored bytes; the bytes themselves are outside, by digest.
 
 CREATE TABLE artifacts (
     ws            INTEGER NOT NULL,

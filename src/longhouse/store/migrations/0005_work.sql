@@ -29,8 +29,8 @@ CREATE INDEX plans_by_status ON plans (ws, status, number);
 
 CREATE INDEX plans_by_title ON plans (ws, title, number);
 
--- `ready_at` is the place in the list of what can be worked on: priority, then age; null when a
--- task is closed, parked for good or waits for another.
+-- `ready_at` is the position in the list of ready tasks: priority, then age; null if a task is
+-- closed, parked indefinitely or waiting for another.
 CREATE TABLE tasks (
     ws                 INTEGER NOT NULL,
     task_id            TEXT    NOT NULL,
@@ -67,7 +67,7 @@ WHERE status IN ('TODO', 'ACTIVE', 'PARKED');
 CREATE INDEX tasks_parked ON tasks (ws, plan_id, parked_until_ts_ms)
 WHERE status = 'PARKED' AND parked_until_ts_ms IS NOT NULL;
 
--- What a task can be listed by, one row a trait: `open`, `status:ACTIVE`, `plan:PLAN-001`,
+-- What a task can be listed by, one row per trait: `open`, `status:ACTIVE`, `plan:PLAN-001`,
 -- `plan:PLAN-001:ACTIVE`, `assignee:…`, `domain:…`, `tag:…`.
 CREATE TABLE task_traits (
     ws     INTEGER NOT NULL,
@@ -76,7 +76,7 @@ CREATE TABLE task_traits (
     PRIMARY KEY (ws, trait, number)
 ) STRICT, WITHOUT ROWID;
 
--- How many plans and tasks are in which state, in all and per plan, and how many events there were.
+-- How many plans and tasks are in each state, in total and per plan, and how many events there were.
 CREATE TABLE work_counts (
     ws     INTEGER NOT NULL,
     scope  TEXT    NOT NULL,
@@ -121,7 +121,7 @@ CREATE INDEX steps_of_task ON steps (ws, task_id, ordinal);
 
 CREATE INDEX steps_below ON steps (ws, parent_id) WHERE parent_id IS NOT NULL;
 
--- One receipt for one checkpoint of a step; `seq` is that of the event that brought it.
+-- One receipt for one checkpoint of a step; `seq` is that of the event that recorded it.
 CREATE TABLE step_proofs (
     ws          INTEGER NOT NULL,
     seq         INTEGER NOT NULL,
@@ -140,7 +140,7 @@ CREATE INDEX step_proofs_of_step ON step_proofs (ws, step_id, checkpoint);
 
 CREATE INDEX step_proofs_with_artifact ON step_proofs (ws, artifact) WHERE artifact IS NOT NULL;
 
--- A lease runs out at an event count of the workspace, or at a time, whichever comes first.
+-- A lease expires at an event count of the workspace or at a time, whichever comes first.
 CREATE TABLE step_leases (
     ws            INTEGER NOT NULL,
     step_id       TEXT    NOT NULL,
@@ -152,5 +152,5 @@ CREATE TABLE step_leases (
     FOREIGN KEY (ws, step_id) REFERENCES steps (ws, step_id)
 ) STRICT;
 
--- The events of this room in the log, however much the others write between them.
+-- The events of this room in the log, however much other rooms write between them.
 CREATE INDEX log_of_work ON log (ws, seq) WHERE stream = 'work';

@@ -1,4 +1,4 @@
--- Crew: identities, who holds which files, what was said to whom, and how work items stand.
+-- Crew: identities, reservations of files, messages, and the state of work items.
 
 CREATE TABLE agents (
     ws              INTEGER NOT NULL,
@@ -17,8 +17,8 @@ CREATE TABLE agents (
 
 CREATE INDEX agents_by_role ON agents (ws, role, agent_id) WHERE retired_at_ms IS NULL;
 
--- `path` begins at the root of the project, so that it is the same in every checkout and on every
--- host; `below` tells `src/*` from `src`.
+-- `path` is relative to the root of the project, so that it is the same in every checkout and on
+-- every host; `below` distinguishes `src/*` from `src`.
 CREATE TABLE reservations (
     ws             INTEGER NOT NULL,
     seq            INTEGER NOT NULL,
@@ -74,7 +74,7 @@ CREATE INDEX messages_of_bead ON messages (ws, bead_id, seq);
 
 CREATE INDEX messages_due ON messages (ws, seq) WHERE requires_ack = 1 AND acked_at_ms IS NULL;
 
--- How the crew stands with a work item, kept current by every event about it.
+-- The crew's state of a work item, updated by every event about it.
 CREATE TABLE item_talk (
     ws             INTEGER NOT NULL,
     bead_id        TEXT    NOT NULL,

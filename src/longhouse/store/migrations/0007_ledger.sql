@@ -1,4 +1,4 @@
--- Ledger: subagents that programs dispatched, each from before it started to how it ended.
+-- Ledger: subagents that programs dispatched, each recorded from before its start to its end.
 
 CREATE TABLE subagents (
     ws                  INTEGER NOT NULL,

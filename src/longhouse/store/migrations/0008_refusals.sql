@@ -1,9 +1,9 @@
--- Crew: refusals that stand, and what another tracker last told.
+-- Crew: standing refusals, and what another tracker last reported.
 
 CREATE INDEX reservations_until ON reservations (ws, expires_at_ms) WHERE state = 'active';
 
--- Refusals that stand: who wants which scope for what, what is in the way, how its owner was then,
--- and the seq of the INCURSION that told of it.
+-- Standing refusals: who wants which scope and why, what is in the way, the state of its owner
+-- then, and the seq of the INCURSION that reported it.
 CREATE TABLE incursions (
     ws              INTEGER NOT NULL,
     agent_id        TEXT    NOT NULL,
@@ -17,8 +17,8 @@ CREATE TABLE incursions (
     FOREIGN KEY (ws, reservation_seq) REFERENCES reservations (ws, seq)
 ) STRICT, WITHOUT ROWID;
 
--- What another tracker last told of its items, to be compared with what it tells next. The row
--- without an id is the digest of all of it.
+-- What another tracker last reported about its items, to compare with its next report. The row
+-- without an id is the digest of the whole report.
 CREATE TABLE tracked (
     ws            INTEGER NOT NULL,
     bead_id       TEXT    NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE tracked (
     PRIMARY KEY (ws, bead_id)
 ) STRICT, WITHOUT ROWID;
 
--- Reservations that ended are counted as they end; so far they were counted when asked for.
+-- Ended reservations are counted when they end; until now they were counted on request.
 INSERT INTO counters (ws, name, value)
 SELECT ws, 'reservations_' || state, COUNT(*) FROM reservations
 WHERE state IN ('released', 'expired') GROUP BY ws, state;

@@ -1,9 +1,9 @@
--- Jobs: a sign of life changes nothing that an index knows of, so it costs one row and no more.
+-- Jobs: a heartbeat changes no indexed column, so it costs one row update and no more.
 
--- When claims end is looked up among the jobs that run: those are few, and all of them move on.
+-- Expiring claims are looked up among the running jobs, which are few.
 DROP INDEX jobs_leased;
 
--- Urgency was stored with every change; now an index derives it, for the jobs that are not over.
+-- Urgency was stored with every change; now an index derives it, for unfinished jobs.
 DROP INDEX jobs_active;
 ALTER TABLE jobs DROP COLUMN urgency;
 
@@ -24,5 +24,5 @@ CREATE VIEW urgent_jobs AS SELECT *,
 FROM jobs;
 
 -- only postgres:
-ALTER TABLE jobs SET (fillfactor = 70); -- room for a job's next states beside it
+ALTER TABLE jobs SET (fillfactor = 70); -- room for updates in place
 -- end

@@ -1,4 +1,4 @@
--- Thinking: cards are nodes of the memory's graphs; here is what finds them, and the anchors.
+-- Thinking: cards are nodes of memory's graphs; these are the indexes to find them, and the anchors.
 
 -- Cards of one type in one state: the open questions of a graph, however large it is.
 CREATE INDEX graph_nodes_by_type_and_status ON graph_versions (doc_id, type, status, live, seq)
@@ -8,14 +8,14 @@ WHERE kind = 'node' AND deleted = 0 AND live IS NOT NULL AND status IS NOT NULL;
 CREATE INDEX graph_nodes_named ON graph_versions (ws, key, seq)
 WHERE kind = 'node' AND deleted = 0 AND live = 1;
 
--- What leads to a node: who supports it, who blocks it.
+-- Edges to a node: what supports it, what blocks it.
 CREATE INDEX graph_edges_into ON graph_versions (doc_id, to_id, seq)
 WHERE kind = 'edge';
 
 -- Nodes with a tag, whichever graph they are in: the cards of an anchor.
 CREATE INDEX graph_tags_anywhere ON graph_tags (ws, tag, live, seq);
 
--- The trace entries that a card became; only a pointer: an entry may be gone with its branch.
+-- The trace entries of a card; only a pointer, since an entry may have been deleted with its branch.
 CREATE TABLE card_entries (
     ws      INTEGER NOT NULL,
     card_id TEXT    NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE card_entries (
     PRIMARY KEY (ws, card_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Who cites what. For cards only a pointer: whether a card still cites it is read off the card.
+-- What cites what. For cards only a pointer: the card itself says whether it still cites it.
 CREATE TABLE citations (
     ws    INTEGER NOT NULL,
     ref   TEXT    NOT NULL,
@@ -33,7 +33,7 @@ CREATE TABLE citations (
     PRIMARY KEY (ws, ref, citer)
 ) STRICT, WITHOUT ROWID;
 
--- What a receipt names, so that a record can tell which steps it proves.
+-- What a receipt refers to, so that a record can list the steps it proves.
 ALTER TABLE step_proofs ADD COLUMN ref TEXT;
 
 CREATE INDEX step_proofs_by_ref ON step_proofs (ws, ref) WHERE ref IS NOT NULL;
@@ -54,7 +54,7 @@ CREATE TABLE anchors (
     PRIMARY KEY (ws, anchor_id)
 ) STRICT, WITHOUT ROWID;
 
--- Other names of an anchor: what it was called before, and what people call it.
+-- Other names of an anchor: its former names, and names that people use for it.
 CREATE TABLE anchor_aliases (
     ws        INTEGER NOT NULL,
     alias     TEXT    NOT NULL,

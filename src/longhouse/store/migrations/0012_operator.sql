@@ -1,17 +1,17 @@
--- What an operator needs: an agent that reports for its job, limits of a job, and what was used.
+-- For operators: agents that report on their job, limits of a job, and usage.
 
 -- The connection of the runner's agent: it may report on this one claim, and do nothing else with it.
 ALTER TABLE jobs ADD COLUMN claim_agent TEXT;
 
--- When a runner began to be as it is: a decline is of that time, and ends with it.
+-- When a runner last changed; its earlier declines no longer count.
 ALTER TABLE runner_leases ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;
 
--- What a job may take at most; 0 is no limit.
+-- The limits of a job; 0 is no limit.
 ALTER TABLE jobs ADD COLUMN deadline_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN max_tokens INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN max_cost_microusd INTEGER NOT NULL DEFAULT 0;
 
--- How many reports told of tokens but not of dollars.
+-- How many reports included tokens but not dollars.
 ALTER TABLE jobs ADD COLUMN uncosted INTEGER NOT NULL DEFAULT 0;
 
 -- What jobs have used, by the day (counted from 1970) and the agent that used it.

@@ -1,4 +1,4 @@
--- Processes: tool tasks, their frames, what they were told, who runs them, and what policy allows.
+-- Processes: tool tasks, their frames, control operations, hosts, and the policy.
 
 CREATE TABLE tool_tasks (
     ws            INTEGER NOT NULL,
@@ -42,7 +42,7 @@ CREATE INDEX tool_tasks_of_agent ON tool_tasks (ws, agent_id, n) WHERE agent_id 
 
 CREATE INDEX tool_tasks_of_job ON tool_tasks (ws, job_id, n) WHERE job_id IS NOT NULL;
 
--- Where in the log each frame of a task stands: `at` is the seq of its stream.
+-- The position of each frame of a task in the log; `at` is its position in its stream.
 CREATE TABLE tool_frames (
     ws  INTEGER NOT NULL,
     n   INTEGER NOT NULL,
@@ -76,7 +76,7 @@ CREATE TABLE tool_hosts (
     PRIMARY KEY (ws, host_id)
 ) STRICT, WITHOUT ROWID;
 
--- What background processes may do, beyond the profile of the house.
+-- What background processes may do, in addition to the profile of the house.
 CREATE TABLE tool_rules (
     ws          INTEGER NOT NULL,
     n           INTEGER NOT NULL,

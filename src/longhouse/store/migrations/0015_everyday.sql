@@ -1,4 +1,4 @@
--- What a job leaves in the way of people: changes that wait, and an identity in the crew.
+-- What a job leaves for people: changes waiting to be applied, and an identity in the crew.
 
 -- Why the changes of a job that is otherwise done are not in the work tree yet; NULL for none.
 ALTER TABLE jobs ADD COLUMN changes TEXT;
@@ -6,7 +6,7 @@ ALTER TABLE jobs ADD COLUMN changes TEXT;
 -- Whether the job has an identity in the crew, which may hold files.
 ALTER TABLE jobs ADD COLUMN in_crew INTEGER NOT NULL DEFAULT 0;
 
--- PostgreSQL keeps the columns that a view had when it was made: make it anew, with those of now.
+-- PostgreSQL fixes a view's columns when it is created: recreate it with the current ones.
 DROP VIEW urgent_jobs;
 
 CREATE VIEW urgent_jobs AS SELECT *,

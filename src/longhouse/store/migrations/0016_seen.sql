@@ -1,2 +1,2 @@
--- Up to where an agent or a connection has seen what happened.
+-- How far in the log an agent or a connection has read.
 ALTER TABLE standings ADD COLUMN seen_seq INTEGER;

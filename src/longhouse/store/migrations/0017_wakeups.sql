@@ -1,4 +1,4 @@
--- Wake-ups: whom the end of a background process is told to, by the operator's rules alone.
+-- Wake-ups: who is notified when a background process ends, according to the operator's rules.
 
 CREATE TABLE tool_wakeups (
     ws          INTEGER NOT NULL,

@@ -1,6 +1,6 @@
--- What was typed into a terminal and no runner has taken yet, where several servers share a store:
--- a table that is in no log of the database and in no export, and holds a row for moments. With
--- SQLite it stays empty: the one server has it in memory.
+-- Terminal input that no runner has taken yet, for several servers that share a store. The table
+-- is in no write-ahead log and no export, and holds a row only for moments. With SQLite it stays
+-- empty: the single server keeps the input in memory.
 
 -- only sqlite:
 CREATE TABLE tool_typed (

@@ -1,4 +1,4 @@
--- Crew: what was changed outside a reservation, and who had given files back while that happened.
+-- Crew: files changed outside a reservation, and who had released files while that happened.
 
 CREATE INDEX log_of_changes_outside ON log (ws, kind, seq)
 WHERE stream = 'crew' AND kind = 'changed_outside';

@@ -1,4 +1,4 @@
--- Output of a task whose host's folder no server can read: the artifact in which it grows.
+-- The growing artifact with the output of a task whose host's folder no server can read.
 CREATE TABLE tool_logs (
     ws     INTEGER NOT NULL,
     n      INTEGER NOT NULL,

@@ -1,2 +1,2 @@
--- Every append to a log asks what all that grow hold: by an index of those alone.
+-- Every append to a log needs the size of all growing logs: an index of only those.
 CREATE INDEX artifacts_growing ON artifacts (ws, created_seq) WHERE state = 'growing';
