@@ -69,7 +69,7 @@ def test_a_foreign_sqlite_file_is_refused_and_left_alone(path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
     path.write_bytes(b"Dear diary, " * 500)
-    assert "damaged or not an SQLite file" in refused(path).message
+    assert "damaged or not a SQLite file" in refused(path).message
 
 
 def test_a_newer_store_is_refused_and_left_alone(store: Database, path: Path) -> None:

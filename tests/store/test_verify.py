@@ -65,7 +65,7 @@ def test_lost_short_and_changed_bytes_are_told_apart(lh: Lh) -> None:
     assert messages == [
         "has 2 bytes instead of 5",
         "has no bytes",
-        "has bytes that do not match its digest",
+        "has the wrong bytes for its digest",
     ]
 
 

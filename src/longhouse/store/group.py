@@ -162,7 +162,7 @@ class GroupCommit(Generic[T]):
             if started - work.since <= QUEUED_S:
                 batch.append(work)
             else:
-                work.trouble = StoreBusy("the write waited too long for its turn and was not run")
+                work.trouble = StoreBusy("it waited too long for its turn; nothing was written")
         try:
             if batch:
                 self._run_batch(batch)

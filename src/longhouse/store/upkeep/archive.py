@@ -149,7 +149,7 @@ class ArchiveReader:
             raise ArchiveInvalid(f"an export has no member {name[:80]!r}" if name else _NO_FILE)
         most = next(n for prefix, n in _MOST.items() if name.startswith(prefix))
         if size > most:
-            raise ArchiveInvalid(f"{name} claims {size} bytes, more than a member may have")
+            raise ArchiveInvalid(f"{name} claims {size} bytes, more than a member can have")
         if header != _header(name, size):
             raise ArchiveInvalid(f"{name} does not have the header that an export writes")
         return Member(name, size)

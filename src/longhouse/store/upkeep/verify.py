@@ -133,7 +133,7 @@ class _Verify:
             for at in range(0, size, _CHUNK):
                 found.update(self.artifacts.blobs.get(digest, at, min(_CHUNK, size - at)))
             if found.hexdigest() != digest:
-                return "has bytes that do not match its digest"
+                return "has the wrong bytes for its digest"
         return None
 
 
