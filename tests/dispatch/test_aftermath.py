@@ -168,12 +168,12 @@ def test_what_was_dropped_in_a_jam_can_be_put_again_afterwards(
 
     background.put(jam)
     assert entered.wait(60)
-    for name in ("dropped", "second", "third"):
+    for name in ("dropped", "dropped later", "third", "dropped"):
         background.put(partial(ran.append, name), name)
     free.set()
     assert background.settle(60)
-    assert ran == ["second", "third"]
-    background.put(partial(ran.append, "again"), "dropped")
+    assert ran == ["third", "dropped"]
+    background.put(partial(ran.append, "again"), "dropped later")
     assert background.settle(60)
     background.close()
     assert ran[-1] == "again"

@@ -45,6 +45,8 @@ class Background:
         with self._lock:
             if key is not None and key in self._keys:
                 return
+            if len(self._waiting) == self._waiting.maxlen:  # the oldest job is about to be dropped
+                self._keys.discard(self._waiting[0][0])
             self._keys.add(key)
             self._waiting.append((key, work))
             self._idle.clear()
