@@ -23,7 +23,7 @@ ADVICE = {
     "INVALID_ARGS": "correct the argument that the message names; the refused process is recorded",
     "INVALID_INPUT": "correct the argument that the message names; see the offered schema",
     "INVALID_MESSAGE": "give both a subject and a body",
-    "INVALID_NAME": "choose a name of the form that the message gives",
+    "INVALID_NAME": "choose a name of the form that the recovery gives",
     "MERGE_NOT_SUPPORTED": "merge into the branch's own base, which the message names",
     "NO_ROOM": "free the resource that the message names; the runner retries automatically",
     "NO_WORKTREE": "start the runner in a git repository, or without worktrees",
