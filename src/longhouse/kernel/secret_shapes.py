@@ -244,7 +244,6 @@ SHAPES: tuple[Shape, ...] = (
 """Every kind of secret that is hidden; a test has examples of each, and of what must stay."""
 
 
-
 class _ByLiteral:
     """Shapes indexed by their literals: those matched exactly and those matched in any case."""
 
