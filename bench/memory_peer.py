@@ -165,7 +165,7 @@ def pipelined(folder: Path, ours: Longhouse) -> None:
     with closing(Peer(folder, memory)) as peer:
         peer.pipeline(peer.tool, [peer.creation([name]) for name in names])
     theirs = len(memory.read_text().splitlines())
-    print(f"# of {PIPELINED} pipelined, acknowledged creates the peer kept {theirs}")
+    print(f"# the peer kept {theirs} of {PIPELINED} pipelined, acknowledged creates")
     ours.pipeline(ours.tool, [ours.creation([name]) for name in names])
     found = ours.call("graph", {"op": "query", "args": {"ids": names}})["result"]["nodes"]
     report("memory-peer-pipelined", len(found) / PIPELINED, ">=1.0")

@@ -242,7 +242,7 @@ def flood(browser: Browser, act: Acting, engine: str, minutes: float) -> None:
     newest = [shows(tab, storm.last[job]) for tab in (now, *others)]
     newest.append(shows(history, storm.newest))
     rate = storm.events / storm.seconds
-    print(f"# flood: {rate:.0f} events a second for {storm.seconds / 60:.1f} minutes")
+    print(f"# flood: {rate:.0f} events per second for {storm.seconds / 60:.1f} minutes")
     report(f"page-{engine}flood-pace", rate / EVENTS_PER_S, ">=0.95")
     report(f"page-{engine}flood-newest-state", sum(newest) / TABS, ">=1.0")
     for name, sizes in used.items():

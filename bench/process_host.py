@@ -171,7 +171,7 @@ def deltas(base: Path) -> None:
 
     figures = interleave({"read": timed(read), "cut": timed(cut)}, rounds=7)
     each_us = figures.median("cut") / DELTAS * 1e6
-    print(f"# process-delta: {each_us:.0f} us for each frame of 8 KiB")
+    print(f"# process-delta: {each_us:.0f} us per 8 KiB frame")
     report("process-delta", figures.ratio("cut", "read"), "<=2.0", figures)
     log.close()
 

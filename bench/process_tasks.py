@@ -178,7 +178,7 @@ def many(here: World) -> None:
     took_s = time.monotonic() - began
     cores = (here.cpu_s() - cpu_s) / took_s
     lines_s = (_bytes(here) - before) / len("a line of output\n") / took_s
-    print(f"# process-500-tasks: {lines_s:.0f} lines a second")
+    print(f"# process-500-tasks: {lines_s:.0f} lines per second")
     assert lines_s > MANY / 2, "the machine is too busy to measure anything"
     for task in tasks:
         here("tool.task_cancel", task_id=task, reason="measured")

@@ -84,7 +84,7 @@ class Bench:
 def bookkeeping(bench: Bench) -> None:
     figures = interleave({"job": timed(bench.job_lives), "task": timed(bench.task_lives)})
     each_ms = figures.median("task") / LIVES * 1000
-    print(f"a no-op task takes {each_ms:.2f} ms of bookkeeping")
+    print(f"# a no-op task takes {each_ms:.2f} ms of bookkeeping")
     report("task-bookkeeping", figures.ratio("task", "job"), "<=1.5", figures)
 
 
@@ -198,7 +198,7 @@ def deltas(bench: Bench) -> None:
     figures = interleave(contestants)
     for mode in ("pipes", "pty"):
         each_us = figures.median(mode) / DELTAS * 1e6
-        print(f"# a frame of 8 KiB takes {each_us:.0f} us with {mode}")
+        print(f"# an 8 KiB frame takes {each_us:.0f} us with {mode}")
     report("task-delta-pipes", figures.ratio("pipes", "floor"), "<=2.0", figures)
     report("task-delta-pty", figures.ratio("pty", "pipes"), "<=1.5")
 

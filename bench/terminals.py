@@ -131,7 +131,7 @@ def deltas(base: Path) -> None:
         }
     )
     each = {name: figures.median(name) / DELTAS * 1e6 for name in figures.raw}
-    print("# " + ", ".join(f"{name}: {us:.0f} us a frame" for name, us in each.items()))
+    print("# " + ", ".join(f"{name}: {us:.0f} us per frame" for name, us in each.items()))
     report("terminal-delta", figures.ratio("terminal", "pipes"), "<=1.3", figures)
     house.close()
 
@@ -188,7 +188,7 @@ def keystrokes(desk: Desk) -> None:
     desk.end(task)
     figures = Figures({"ms": tuple(took[5:])})
     worst = sorted(took)[int(len(took) * 0.95)]
-    print(f"# keystroke-echo: median {figures.median('ms'):.1f} ms, 95 % within {worst:.1f} ms")
+    print(f"# keystroke-echo: median {figures.median('ms'):.1f} ms, 95% within {worst:.1f} ms")
     report("keystroke-echo-ms", figures.median("ms"), "<=15", figures)
 
 

@@ -100,7 +100,7 @@ def main(args: list[str]) -> int:
         judged = [one.killed for one in found if one.killed is not None]
         if judged:
             share = 100 * sum(judged) // len(judged)
-            print(f"MUTANTS {room} {sum(judged)}/{len(judged)} {share}%", flush=True)
+            print(f"MUTANTS {room} {sum(judged)}/{len(judged)} {share} %", flush=True)
     keep(verdicts, said.seed)
     return bool(below_floor(verdicts))
 
