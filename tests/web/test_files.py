@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from longhouse.surfaces.cli.parse import ParsedLine, parse
 from tests.surfaces.serving import Served, served
 from tools.page import STATIC, build
 
@@ -72,3 +74,11 @@ def test_the_wheel_has_the_page(tmp_path: Path) -> None:
         names = set(archive.namelist())
     for path in (path for path in STATIC.rglob("*") if path.is_file()):
         assert f"longhouse/surfaces/http/static/{path.relative_to(STATIC)}" in names
+
+
+def test_every_command_line_that_the_page_shows_can_be_typed() -> None:
+    views = [path.read_text() for path in sorted((ROOT / "web" / "src").rglob("*.tsx"))]
+    shown = [line for view in views for line in re.findall(r"<code>\s*longhouse ([^<]+)<", view)]
+    assert len(shown) > 10
+    for line in shown:
+        parse(shlex.split(re.sub(r"\{[^}]+\}", "TASK-001", line)), ParsedLine())

@@ -55,7 +55,7 @@ export function Filters({ filter, actors }: { filter: Filter; actors: readonly s
         <input
           id={`${id}-kind`}
           className="field"
-          placeholder="step closed"
+          placeholder="step done"
           value={filter.kind}
           onChange={set("kind")}
         />

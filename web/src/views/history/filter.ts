@@ -67,7 +67,7 @@ export function matches(row: LogRow, wanted: Wanted): boolean {
   );
 }
 
-/** `step_closed` as "step closed". */
+/** `step_done` as "step done". */
 export function inWords(kind: string): string {
   return kind.replaceAll("_", " ").toLowerCase();
 }

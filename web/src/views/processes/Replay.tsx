@@ -119,7 +119,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
       {recording.cut && (
         <p className="small soft">
           The recording is too long to replay here in full. To see all of it:{" "}
-          <code>longhouse open {task.task_id}</code>
+          <code>longhouse replay {task.task_id}</code>
         </p>
       )}
     </Screen>

@@ -11,7 +11,7 @@ export function Steps({ opened }: { opened: EntityOpened }) {
   if (steps.length === 0) {
     return (
       <p className="soft">
-        No steps yet. Add some: <code>longhouse task steps {opened.id}</code>
+        No steps yet. Add one: <code>longhouse task step {opened.id} 'Write a test'</code>
       </p>
     );
   }
