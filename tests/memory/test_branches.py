@@ -157,7 +157,7 @@ def test_a_branch_in_use_is_not_deleted(lh: Lh) -> None:
     for name, why in (
         ("idea/a", "'idea/b' derives from 'idea/a'"),
         ("idea/b", "'idea/b' is checked out"),
-        ("task/TASK-001", "belongs to its plan or task"),
+        ("task/TASK-001", "belongs to a plan or task"),
     ):
         for force in (False, True):
             error = lh.refused("vcs.branch.delete", name=name, force=force)

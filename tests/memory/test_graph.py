@@ -152,10 +152,10 @@ def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
     assert rest["pagination"] == {**page["pagination"], "cursor": seq - 1, "limit": 1, "count": 1}
 
 
-EMPTY = "expected text that is not empty"
-CONTROL = "holds a control character"
-RESERVED = "holds '|'"
-KEPT = "begins with a prefix kept for tasks and steps"
+EMPTY = "expected non-empty text"
+CONTROL = "contains a control character"
+RESERVED = "contains '|'"
+KEPT = "starts with a prefix reserved for tasks and steps"
 IDS = [
     ("", EMPTY),
     (" A", EMPTY),

@@ -1,21 +1,21 @@
 """The memory room: documents on branches, their version control, the typed graph, and targeting.
 
 Owns branches, documents, entries, graph versions, conflicts, refs, tags, checkout and focus. Other
-rooms stand on the functions below, inside their own transactions, never on its tables:
+rooms call the functions below inside their own transactions and never touch its tables:
 
     scope(tx, kind, target=, branch=, doc=)      which branch and document a command means
     reasoning_ref(id), ensure_target(tx, id)     the branch and documents of a plan or task
-    target_info(tx, target)                      whether a plan or task exists: its room says so
-    standing(tx), set_focus(tx, id | None)       where the workspace stands
+    target_info(tx, target)                      a plan or task, as the room that owns it reports it
+    standing(tx), set_focus(tx, id | None)       the caller's checkout and focus
     ensure_branch(tx, name)                      a branch to write on
     append_entry(tx, branch, doc, kind=, content=, …, source_event_id=)   once per event
     view_of(tx, branch, doc, as_of), page_of(tx, view, cursor=, limit=)   a page of entries
     apply_ops(tx, branch, doc, ops, internal=, only_changes=)             write nodes and edges
     visible(tx, view, keys), node_page(tx, view, NodeFilter, before=, limit=), edges_among(…)
     edges_at(tx, view, ids, "from" | "into", limit)                       the edges of some nodes
-    nodes_named(tx, id), nodes_tagged(tx, tag, before=, limit=)           in whichever graph
+    nodes_named(tx, id), nodes_tagged(tx, tag, before=, limit=)           nodes across all graphs
 
-They are found when first asked for: a command line that reads one page loads that page's module.
+They are imported lazily, so a command-line call loads only the modules it uses.
 """
 
 from __future__ import annotations

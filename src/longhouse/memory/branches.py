@@ -1,8 +1,8 @@
 """Branches: a name, a base and a cutoff. A branch is never copied.
 
-Everything written to a derived branch has a higher seq than its cutoff, so what it shows is its
-own entries, then its base's view up to the cutoff, all the way down. A base is always older than
-what derives from it, so a chain has an end.
+Everything written to a derived branch has a higher seq than its cutoff, so it shows its own
+entries, then its base's view up to the cutoff, and so on down the chain. A base is always older
+than the branches derived from it, so a chain always ends.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ __all__ = [
 MAIN = "main"
 MAX_DEPTH = 32
 ENDLESS = 2**62
-"""After every seq there will ever be: until then the newest version of a key holds."""
+"""Higher than any seq: the `until` of a version that has not been replaced."""
 NOW = ENDLESS - 1
-"""The cut of a view that sees everything."""
+"""The cut of a view that shows everything."""
 
 
 class Branch(Value, frozen=True, kw_only=True):
@@ -48,18 +48,18 @@ class Branch(Value, frozen=True, kw_only=True):
 
 
 class Source(NamedTuple):
-    """One branch that a view is made of, and the newest seq of it that is seen."""
+    """One branch in a view, and the newest seq on it that the view shows."""
 
     branch_id: int
     name: str
     doc_id: int | None
     cut: int
     pinned: bool
-    """The cut is a branching point, so that what is seen at it is kept in the indexes."""
+    """The cut is a branching point, so the versions visible at it are kept in the indexes."""
 
 
 class View(NamedTuple):
-    """What one branch shows of one document: its sources, newest seqs first."""
+    """What one branch shows of one document: its sources, newest first."""
 
     branch: str
     doc: str
@@ -77,17 +77,17 @@ def find_branch(tx: Tx, name: str) -> Branch | None:
 
 
 def branch_named(tx: Tx, name: str, field: str = "branch") -> Branch:
-    """The branch of that name, or UnknownId with the way to make or find it."""
+    """The branch with that name, or UnknownId."""
     return find_branch(tx, name) or _unknown(name, field)
 
 
 def ensure_branch(tx: Tx, name: str, field: str = "branch") -> Branch:
-    """The branch of that name; `main` and those of plans and tasks are made when first written."""
+    """The branch with that name; `main` and plan and task branches are created on first use."""
     if found := find_branch(tx, name):
         return found
     if not is_virtual(name):
         _unknown(name, field)
-    seq = tx.seqs(0)  # what is written next records that the branch is there
+    seq = tx.seqs(0)  # the caller's next write records that the branch exists
     if tx.value(sql.branch_made_at, seq=seq) is not None:
         seq = tx.append("memory", name, "branch_created", {"base_branch": None}) + 1
     row = tx.one(
@@ -104,12 +104,12 @@ def ensure_branch(tx: Tx, name: str, field: str = "branch") -> Branch:
 
 
 def is_virtual(name: str) -> bool:
-    """Whether a branch counts as there, and empty, before anything was written on it."""
+    """Whether a branch counts as existing but empty before anything is written on it."""
     return name == MAIN or CANONICAL.match(name) is not None
 
 
 def ensure_document(tx: Tx, branch: Branch, doc: str, seq: int) -> int:
-    """The id of that document on exactly this branch, made at `seq` when missing."""
+    """The id of that document on exactly this branch; created at `seq` if missing."""
     found = tx.value(sql.document_id, branch_id=branch.branch_id, doc=doc)
     if found is None:
         found = tx.value(
@@ -147,9 +147,9 @@ def _unknown(name: str, field: str) -> Branch:
 
     raise UnknownId(
         f"{field}: there is no branch {name[:128]!r}",
-        recovery="list branches with vcs.branch.list, or make it with vcs.branch.create",
+        recovery="list branches with vcs.branch.list, or create it with vcs.branch.create",
         suggest=[
-            Suggestion(ListBranches(), "see which branches there are"),
-            Suggestion(CreateBranch(name=name), "make this branch", priority="medium"),
+            Suggestion(ListBranches(), "list the branches"),
+            Suggestion(CreateBranch(name=name), "create this branch", priority="medium"),
         ],
     )

@@ -1,8 +1,8 @@
 """The commands on branches: create, list, check out, rename, delete.
 
-Everything refers to a branch by its number, so a rename moves all that is on it. Only a branch that
-no other derives from can be deleted. One with content that its base lacks is deleted only by force
-and kept under the name `deleted@<seq>/<name>`: renaming restores it, deleting it again removes it.
+Everything refers to a branch by its number, so a rename changes one row. A branch that others
+derive from cannot be deleted. A branch with content that its base lacks is deleted only with
+`force` and kept as `deleted@<seq>/<name>`: rename it to restore it, delete it again to remove it.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ __all__ = [
 
 
 DELETED = "deleted@"
-"""Begins the name of a deleted branch that can be restored; no new branch may be called so."""
+"""Prefix of a deleted branch that can be restored; new branches cannot use it."""
 _SHOWN = 5
 _LOOKED_AT = 20
 
 
 class Unmerged(NamedTuple):
-    """A branch with notes that its base lacks: the newest of them, and how many, up to five."""
+    """A branch with notes that its base lacks: the newest, and how many (counted up to five)."""
 
     name: str
     base: str
@@ -79,7 +79,7 @@ class Unmerged(NamedTuple):
     example=CreateBranch(name="idea/cache-first"),
 )
 def create_branch(tx: Tx, req: CreateBranch) -> BranchCreated:
-    """Make a branch from a snapshot of another; nothing is copied."""
+    """Create a branch from a snapshot of another; nothing is copied."""
     branch, base = make_branch(tx, req.name, req.from_)
     return BranchCreated(
         workspace=tx.workspace,
@@ -88,21 +88,21 @@ def create_branch(tx: Tx, req: CreateBranch) -> BranchCreated:
 
 
 def make_branch(tx: Tx, name: str, from_: str | None = None) -> tuple[Branch, Branch]:
-    """A new branch off `from_`, or off the checkout, and its base."""
+    """Create a branch off `from_`, or off the checkout; returns the branch and its base."""
     check_branch_name(name, "name")
     if find_branch(tx, name):
         raise Conflict(
-            f"name: there is a branch {name!r} already",
+            f"name: branch {name!r} already exists",
             recovery="choose another name, or check it out",
-            suggest=[Suggestion(Checkout(ref=name), "work on the branch that is there")],
+            suggest=[Suggestion(Checkout(ref=name), "check out the existing branch")],
         )
     base = ensure_branch(tx, from_ if from_ is not None else bootstrap(tx), field="from")
     if name == base.name:
         raise Conflict(f"name: a branch cannot be its own base: {name!r}")
     if base.depth >= MAX_DEPTH:
         raise Conflict(
-            f"from: {base.name!r} stands on {base.depth} others; at most {MAX_DEPTH}",
-            recovery="branch from one nearer to the root, or merge back first",
+            f"from: {base.name!r} is {base.depth} branches deep; the limit is {MAX_DEPTH}",
+            recovery="branch from one closer to the root, or merge back first",
         )
     seq = tx.seqs(1)
     row = tx.one(
@@ -130,7 +130,7 @@ def make_branch(tx: Tx, name: str, from_: str | None = None) -> tuple[Branch, Br
     trim=[Pop("branches", leave=1, cursor="created_seq")],
 )
 def list_branches(tx: Tx, req: ListBranches) -> BranchList:
-    """List the branches, those of plans and tasks too, newest first."""
+    """List the branches, including those of plans and tasks, newest first."""
     before = min(
         req.cursor if req.cursor is not None else ENDLESS,
         req.as_of + 1 if req.as_of is not None else ENDLESS,
@@ -159,7 +159,7 @@ def list_branches(tx: Tx, req: ListBranches) -> BranchList:
     example=Checkout(ref="main"),
 )
 def check_out(tx: Tx, req: Checkout) -> CheckedOut:
-    """Choose the branch that commands without a target mean."""
+    """Choose the branch that commands without a target use."""
     previous = standing(tx).checkout
     branch = ensure_branch(tx, req.ref, field="ref")
     if branch.name != previous:
@@ -167,7 +167,7 @@ def check_out(tx: Tx, req: Checkout) -> CheckedOut:
     if focus := standing(tx).focus:
         tx.warn(
             "FOCUS_WINS",
-            f"{focus} is in focus, so commands without a target still mean its branch",
+            f"{focus} is in focus, so commands without a target still use its branch",
             "pass branch=<name>, or clear the focus",
         )
     return CheckedOut(workspace=tx.workspace, previous=previous, current=branch.name)
@@ -180,14 +180,12 @@ def check_out(tx: Tx, req: Checkout) -> CheckedOut:
     example=RenameBranch(old="idea/a", new="idea/b"),
 )
 def rename_branch(tx: Tx, req: RenameBranch) -> BranchRenamed:
-    """Give a branch another name; everything on it goes along."""
+    """Rename a branch; its content is unaffected."""
     branch = branch_named(tx, req.old, field="old")
     _refuse_canonical(branch, "old")
     check_branch_name(req.new, "new")
     if find_branch(tx, req.new):
-        raise Conflict(
-            f"new: there is a branch {req.new!r} already", recovery="choose another name"
-        )
+        raise Conflict(f"new: branch {req.new!r} already exists", recovery="choose another name")
     tx.run(sql.branch_rename, branch_id=branch.branch_id, new=req.new)
     seq = tx.append("memory", req.new, "branch_renamed", {"previous": req.old})
     record_move(tx, seq, branch, "rename", previous=req.old, current=req.new, name=req.new)
@@ -202,21 +200,21 @@ def rename_branch(tx: Tx, req: RenameBranch) -> BranchRenamed:
     example=DeleteBranch(name="idea/a"),
 )
 def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
-    """Delete a branch; `force` when its base lacks notes or graph changes that are on it."""
+    """Delete a branch; needs `force` if it has notes or graph changes its base lacks."""
     branch = branch_named(tx, req.name, field="name")
     _refuse_canonical(branch, "name")
     now = standing(tx)
     if branch.name in (now.checkout, now.shared_checkout):
         raise Conflict(
             f"name: {branch.name!r} is checked out",
-            recovery="check another branch out first",
-            suggest=[Suggestion(Checkout(ref=MAIN), "check main out")],
+            recovery="check out another branch first",
+            suggest=[Suggestion(Checkout(ref=MAIN), "check out main")],
         )
     if derived := tx.value(sql.branch_derived, branch_id=branch.branch_id):
         raise Conflict(
             f"name: {derived!r} derives from {branch.name!r}",
             recovery=f"delete {derived!r} first, or keep both",
-            suggest=[Suggestion(ListBranches(), "see what derives from what", priority="medium")],
+            suggest=[Suggestion(ListBranches(), "see each branch's base", priority="medium")],
         )
     if missing := _missing_in_base(tx, branch):
         if not req.force:
@@ -242,7 +240,7 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
 
 
 def _missing_in_base(tx: Tx, branch: Branch) -> list[str]:
-    """Some notes and graph changes that only this branch has, as words for a person."""
+    """Refs of some notes and graph changes that the base lacks, for the error message."""
     notes = tx.all(
         sql.branch_unmerged_notes,
         branch_id=branch.branch_id,
@@ -254,7 +252,7 @@ def _missing_in_base(tx: Tx, branch: Branch) -> list[str]:
 
 
 def unmerged_branches(tx: Tx, base: str, limit: int) -> list[Unmerged]:
-    """Those of the newest branches on this one that have notes which it lacks."""
+    """The newest branches derived from `base` that have notes it lacks."""
     on = find_branch(tx, base)
     rows = tx.all(sql.branches_on, branch_id=on.branch_id, limit=_LOOKED_AT) if on else []
     found: list[Unmerged] = []
@@ -291,7 +289,7 @@ def _unmerged(tx: Tx, branch: Branch, missing: list[str]) -> Conflict:
 
 
 def _set_aside(tx: Tx, branch: Branch) -> BranchDeleted:
-    """Delete a branch whose content exists nowhere else: it is renamed, and listed no more."""
+    """Delete a branch that has unmerged content: rename it, so that it is no longer listed."""
     kept = f"{DELETED}{tx.last_seq() + 1}/{branch.name}"
     tx.run(sql.own_checkout_leave, branch_id=branch.branch_id)
     tx.run(sql.branch_rename, branch_id=branch.branch_id, new=kept)
@@ -312,7 +310,7 @@ def record_move(
     name: str | None = None,
     head_seq: int | None = None,
 ) -> None:
-    """One row of the reflog."""
+    """Add a row to the reflog."""
     tx.run(
         sql.ref_move_add,
         seq=seq,
@@ -330,6 +328,6 @@ def record_move(
 def _refuse_canonical(branch: Branch, field: str) -> None:
     if CANONICAL.match(branch.name):
         raise Conflict(
-            f"{field}: {branch.name!r} belongs to its plan or task and stays",
-            recovery="branch off it with vcs.branch.create to try something",
+            f"{field}: {branch.name!r} belongs to a plan or task; it cannot be renamed or deleted",
+            recovery="create a branch from it with vcs.branch.create",
         )

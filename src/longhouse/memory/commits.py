@@ -1,7 +1,7 @@
-"""Notes as version control shows them: commit, log, and where a ref points.
+"""Notes as version control: commit, log, reflog and reset.
 
-A commit is a note in a document that is neither trace nor graph. A branch points at its newest
-commit, until a reset points it at another; the next commit moves it on. Nothing is ever hidden.
+A commit is a note in a document that is neither a trace nor a graph. A branch points at its newest
+commit until a reset points it at another; the next commit moves it again. A reset hides nothing.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def make_commit(tx: Tx, req: MakeCommit) -> Committed:
     for doc in docs:
         if (kind := document_kind(doc)) != "notes":
             raise InvalidInput(
-                f"docs: {doc!r} is a {kind} document, which takes no commits",
-                recovery="use docs=notes, or another document of notes",
+                f"docs: {doc!r} is a {kind} document, which cannot hold commits",
+                recovery="use docs=notes, or another notes document",
             )
     first, *more = [
         _commit_of(
@@ -94,7 +94,7 @@ def make_commit(tx: Tx, req: MakeCommit) -> Committed:
     ],
 )
 def log_commits(tx: Tx, req: LogCommits) -> CommitLog:
-    """Recent commits of a branch, or up to a tag or commit, newest first."""
+    """Recent commits of a branch, or those up to a tag or commit, newest first."""
     ref = req.ref or current_branch(tx)
     name, top = _start(tx, ref)
     view = view_of(tx, name, "", req.as_of, field="ref")
@@ -112,7 +112,7 @@ def log_commits(tx: Tx, req: LogCommits) -> CommitLog:
 
 @room.command("vcs.reflog", example=ShowRefLog(), trim=[Pop("moves", leave=1, cursor="seq")])
 def show_reflog(tx: Tx, req: ShowRefLog) -> RefLog:
-    """How refs moved: commits, checkouts, resets, tags, branches made, renamed and deleted."""
+    """The history of ref movements: commits, checkouts, resets, tags and branch changes."""
     before = min(
         req.cursor if req.cursor is not None else ENDLESS,
         req.as_of + 1 if req.as_of is not None else ENDLESS,
@@ -160,7 +160,7 @@ def reset_ref(tx: Tx, req: ResetRef) -> RefPointer:
 
 
 def head_of(tx: Tx, view: View, cut: int) -> Row | None:
-    """The commit that a branch points at, as of a seq: a reset's, else the newest it shows."""
+    """The commit a branch points at as of a seq: the target of a later reset, else the newest."""
     newest = _commits(tx, view, cut + 1, 1)
     own = view.sources[0] if view.sources else None
     if own is None:
@@ -172,7 +172,7 @@ def head_of(tx: Tx, view: View, cut: int) -> Row | None:
 
 
 def commit_at(tx: Tx, ref: str | int, field: str, view: View | None = None) -> Row:
-    """The commit that `notes@12`, 12, a tag or a branch means; one that `view` shows."""
+    """The commit that `notes@12`, 12, a tag or a branch refers to; `view` must show it if given."""
     row = None
     if match := _COMMIT_REF.match(str(ref)):
         row = tx.one(sql.entry_by_seq, seq=int(match["seq"]))
@@ -186,16 +186,16 @@ def commit_at(tx: Tx, ref: str | int, field: str, view: View | None = None) -> R
     shown = row and (view is None or row["seq"] <= cuts.get(row["branch"], -1))
     if row and shown and row.get("committed", 1):
         return row
-    where = f" that {view.branch!r} shows" if view else ""
+    where = f" on {view.branch!r}" if view else ""
     raise UnknownId(
-        f"{field}: {str(ref)[:80]!r} is no commit{where}",
+        f"{field}: {str(ref)[:80]!r} is not a commit{where}",
         recovery="copy a ref from vcs.log",
-        suggest=[Suggestion(LogCommits(ref=view.branch if view else None), "see the commits")],
+        suggest=[Suggestion(LogCommits(ref=view.branch if view else None), "list the commits")],
     )
 
 
 def _start(tx: Tx, ref: str) -> tuple[str, int]:
-    """The branch to read and the seq to read below: all of a branch, or up to a tag or commit."""
+    """The branch to read and the seq to start below: a whole branch, or up to a tag or commit."""
     if find_branch(tx, ref):
         return ref, ENDLESS
     seq = None
@@ -208,7 +208,7 @@ def _start(tx: Tx, ref: str) -> tuple[str, int]:
 
 
 def _found(tx: Tx, name: str) -> Branch | None:
-    """The branch, None where it counts as there but empty, or UnknownId."""
+    """The branch, None if it counts as existing but empty, or UnknownId."""
     view_of(tx, name, "", field="ref")
     return find_branch(tx, name)
 

@@ -1,4 +1,4 @@
-"""Reading and writing documents: notes in, pages out, the list of what a branch holds."""
+"""Reading and writing documents: add a note, read a page, list a branch's documents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["commit_note", "list_documents", "show_document"]
 
 
 MOST_ECHOED = 200
-"""Characters of a note that its commit repeats."""
+"""How many characters of a note its commit's answer repeats."""
 
 
 @room.command(
@@ -42,8 +42,8 @@ MOST_ECHOED = 200
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
 )
 def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
-    """Append one note to the notes of a plan or task, or of a branch."""
-    # The caller knows what it wrote: a long note is answered with its opening and its ref.
+    """Append a note to the notes of a plan or task, or to a document on a branch."""
+    # The caller knows what it wrote, so the answer repeats only the start of a long note.
     where = scope(tx, "notes", target=req.target, branch=req.branch, doc=req.doc)
     entry = append_entry(
         tx,
@@ -76,7 +76,7 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     ],
 )
 def show_document(tx: Tx, req: ShowDocument) -> Page:
-    """Read a page of a document, newest entries first to come, oldest first within the page."""
+    """Read a page of a document: newest entries come on the first page, oldest first within it."""
     where = scope(tx, req.doc_kind, target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     entries, pagination = page_of(tx, view, cursor=req.cursor, limit=req.limit)
@@ -97,7 +97,7 @@ def show_document(tx: Tx, req: ShowDocument) -> Page:
     trim=[Pop("docs", leave=1)],
 )
 def list_documents(tx: Tx, req: ListDocuments) -> DocumentList:
-    """List the documents that a branch shows, its own and those of its bases."""
+    """List the documents a branch shows: its own and those of its bases."""
     name = req.ref or current_branch(tx)
     found: dict[str, DocumentInfo] = {}
     for source in view_of(tx, name, "", req.as_of, field="ref").sources:

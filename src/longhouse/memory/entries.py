@@ -1,7 +1,7 @@
-"""Entries: how one is written, and how a page of them is read off a view.
+"""Entries: appending one, and reading a page of them from a view.
 
-An entry is never changed. A page holds the newest entries below its cursor; entries come only at
-the top, so pages never repeat or lose one while others write.
+An entry never changes. A page holds the newest entries below its cursor. New entries appear only
+at the top, so paging never repeats or skips one while others write.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def append_entry(
     source_event_id: str | None = None,
     origin_seq: int | None = None,
 ) -> Appended:
-    """Append one entry with its log row and its words; once per `source_event_id` and document."""
+    """Append an entry with its log row and index words; once per `source_event_id` and document."""
     for field, value in (("content", content), ("title", title), ("format", format)):
         check_text(value, field)
     if known := _known(tx, branch, doc, source_event_id, origin_seq):
@@ -95,7 +95,7 @@ def append_entry(
 def _known(
     tx: Tx, branch: Branch, doc: str, source_event_id: str | None, origin_seq: int | None
 ) -> Entry | None:
-    """The entry that this event, or this merged entry, became before."""
+    """The entry already stored for this event or for this merged entry."""
     where = {"branch_id": branch.branch_id, "doc": doc}
     row = None
     if origin_seq is not None:
@@ -110,7 +110,7 @@ def tail(
 ) -> list[Row]:
     """At most `limit` rows of the view with seq < before, newest first.
 
-    `after` leaves out, per branch id, what is not newer than the seq it gives.
+    `after` maps a branch id to a seq; that branch's entries up to the seq are left out.
     """
     rows: list[Row] = []
     for source in view.written:
@@ -140,7 +140,7 @@ def first_shown(tx: Tx, view: View, seqs: Iterable[int]) -> int | None:
 def page_of(
     tx: Tx, view: View, *, cursor: int | None, limit: int
 ) -> tuple[list[Entry], Pagination]:
-    """One page, oldest first within it, and where the next one starts."""
+    """One page, in ascending order, and its pagination."""
     rows = tail(tx, view, before=cursor, limit=limit + 1)
     page = paginate([row["seq"] for row in rows], cursor=cursor, limit=limit)
     return [entry_from(row) for row in reversed(rows[:limit])], page
@@ -149,7 +149,7 @@ def page_of(
 def paginate(
     seqs: list[int], *, cursor: int | None, limit: int, as_of: int | None = None
 ) -> Pagination:
-    """The pagination of a page whose rows, one more than shown if there are more, have `seqs`."""
+    """The pagination for rows with these `seqs`, which hold one extra if there is another page."""
     has_more = len(seqs) > limit
     return Pagination(
         cursor=cursor,
@@ -178,7 +178,7 @@ def entry_from(row: Row) -> Entry:
 
 
 def encoded(meta: dict[str, Any] | None) -> str | None:
-    """A caller's object as stored text: the same object, the same text."""
+    """A caller's object as stored text; equal objects give equal text."""
     if meta is None:
         return None
     text = msgspec.json.encode(meta, order="deterministic").decode()

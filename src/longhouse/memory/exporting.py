@@ -1,4 +1,4 @@
-"""`docs.export`: what is needed to take a plan or task up again, in one bounded answer."""
+"""`docs.export`: everything needed to resume a plan or task, in one bounded answer."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ __all__ = ["export_documents"]
     ],
 )
 def export_documents(tx: Tx, req: ExportDocuments) -> DocumentExport:
-    """Refs, notes and trace of a plan or task, to take it up again."""
+    """Refs, notes and trace of a plan or task: everything needed to resume it."""
     target = req.target or standing(tx).focus
     if target is None:
         raise InvalidInput(
-            "target: none was named, and no plan or task is in focus",
+            "target: missing, and no plan or task is in focus",
             recovery="pass target=<TASK-… or PLAN-…>, or set the focus with tasks.focus.set",
         )
     info = target_info(tx, target)

@@ -1,7 +1,7 @@
-"""The word index: which seqs hold the words that a text asks for.
+"""The word index: which seqs hold the words of a query.
 
-The index only says where words are; whether a row is seen is for the caller to check. It is never
-changed but by the deletion of a branch.
+The index only locates words; the caller checks whether a row is visible. Rows are only ever added,
+except that deleting a branch removes its own.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from longhouse.store.tx import Tx
 __all__ = ["ask", "newest_with", "seqs_with"]
 
 MOST_SEQ = 2**40 - 1
-"""The newest seq that a search can be asked for: a full text row's number holds so many bits."""
+"""The highest seq a search can reach: a full-text row id has 40 bits for it."""
 
 _CHUNK = 64
 
 
 def ask(text: str) -> Wanted:
-    """What a text asks for, or InvalidInput when it holds no word."""
+    """The parsed query, or InvalidInput if the text holds no word."""
     if query := wanted(text):
         return query
     raise InvalidInput(
@@ -33,7 +33,7 @@ def ask(text: str) -> Wanted:
 def newest_with(
     tx: Tx, query: Wanted, *, before: int, limit: int, doc_id: int | None = None
 ) -> list[int]:
-    """The newest seqs below `before` whose words match, in one document or in all."""
+    """The newest seqs below `before` whose words match, in one document or in all of them."""
     rows = tx.all(
         sql.words_found,
         fts5=query.fts5(doc_id),

@@ -1,7 +1,7 @@
-"""Comparing and merging documents: what one branch has that another has not, and copying it over.
+"""Comparing and merging documents: finding the notes a branch lacks and copying them over.
 
-A merge copies notes and leaves both histories as they are. A copy remembers the entry that it came
-from, through any number of merges and renames, so no note comes twice or comes home as a copy.
+A merge copies notes and leaves both histories intact. A copy records the entry it came from,
+through any number of merges and renames, so no note is copied twice or copied back to its origin.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["base_of", "diff_documents", "merge_documents", "shared_with"]
 
 
 def shared_with(view: View, other: View) -> dict[int, int]:
-    """Per branch of `view`, the newest seq that `other` sees too."""
+    """For each branch the two views share, the newest seq that both show."""
     seen = {source.branch_id: source.cut for source in other.sources}
     return {
         source.branch_id: min(source.cut, seen[source.branch_id])
@@ -34,7 +34,7 @@ def shared_with(view: View, other: View) -> dict[int, int]:
 
 
 def base_of(tx: Tx, branch: Branch) -> str:
-    """The name of the branch that this one derives from, or MergeNotSupported."""
+    """The name of the branch this one derives from, or MergeNotSupported."""
     row = tx.one(sql.branch_base, branch_id=branch.branch_id)
     if row is None:
         raise MergeNotSupported(
@@ -79,7 +79,7 @@ def diff_documents(tx: Tx, req: DiffDocument) -> DocumentDiff:
     example=MergeDocuments(from_="main", into="main", dry_run=True),
 )
 def merge_documents(tx: Tx, req: MergeDocuments) -> DocumentsMerged:
-    """Copy the notes of one branch into another, by default into its base, each once."""
+    """Copy the notes of one branch into another, by default its base; each only once."""
     into_name = _destination(tx, req)
     origin = view_of(tx, req.from_, req.doc, field="from")
     known = view_of(tx, into_name, req.doc, field="into")
@@ -121,20 +121,20 @@ def _destination(tx: Tx, req: MergeDocuments) -> str:
         base = base_of(tx, branch_named(tx, req.from_, field="from"))
         if req.into not in (None, base):
             raise InvalidInput(
-                f"into: {req.into!r} is not the base of {req.from_!r}, which is {base!r}",
-                recovery="give into or merge_to_base, not both",
+                f"into: the base of {req.from_!r} is {base!r}, not {req.into!r}",
+                recovery="pass into or merge_to_base, not both",
             )
         return base
     return req.into
 
 
 def _root(row: Row) -> int:
-    """The entry that all copies of a note go back to."""
+    """The original entry that all copies of a note trace back to."""
     return int(row["origin_seq"] or row["seq"])
 
 
 def _is_there(tx: Tx, view: View, row: Row) -> bool:
-    """Whether the view shows this note already: itself, or a copy of it."""
+    """Whether the view already shows this note or a copy of it."""
     root = _root(row)
     for source in view.written:
         seqs = (

@@ -1,4 +1,4 @@
-"""What names and keys may look like: branches, documents, node ids, types, relations, tags."""
+"""Rules for names and keys: branches, documents, node ids, types, relations, tags."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ TAG_CHARS = 128
 MOST_TAGS = 64
 
 CANONICAL = re.compile(r"(?:task/(?P<task>TASK-[0-9]{3,})|plan/(?P<plan>PLAN-[0-9]{3,}))\Z")
-"""Branches that belong to a plan or task: made, kept and named by it alone."""
+"""The branch of a plan or task, which callers cannot create, rename or delete."""
 
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")
 
 
 def check_branch_name(name: str, field: str) -> str:
-    """A name for a new branch, or InvalidName with what is allowed."""
+    """A name for a new branch, or InvalidName."""
     if not _BRANCH.match(name) or name.endswith(("/", ".lock")) or "//" in name or ".." in name:
         raise InvalidName(
-            f"{field}: {name[:80]!r} is not a branch name",
+            f"{field}: {name[:80]!r} is not a valid branch name",
             recovery="use up to 128 of A-Z a-z 0-9 . _ / - and start with a letter or digit",
         )
     if CANONICAL.match(name):
         raise InvalidName(
-            f"{field}: {name!r} is kept for the plan or task of that id",
-            recovery="choose another name, for example idea/<what you try>",
+            f"{field}: {name!r} is reserved for the plan or task with that id",
+            recovery="choose another name, for example idea/<topic>",
         )
     return name
 
@@ -55,26 +55,26 @@ def document_kind(doc: str) -> str:
 
 
 def check_node_id(value: str, field: str, *, internal: bool = False) -> str:
-    """A node id: typed text that stays one word in keys, lines and refs."""
+    """Check a node id; only `internal` callers may use the reserved prefixes."""
     check_key_part(value, field, NODE_ID_CHARS)
     if not internal and value.startswith(RESERVED_NODE_PREFIXES):
         raise InvalidInput(
-            f"{field}: {value[:80]!r} begins with a prefix kept for tasks and steps",
-            recovery="choose an id without task: or step: in front",
+            f"{field}: {value[:80]!r} starts with a prefix reserved for tasks and steps",
+            recovery="choose an id that does not start with task: or step:",
         )
     return value
 
 
 def check_label(value: str, field: str) -> str:
-    """A node's type or an edge's relation."""
+    """Check a node's type or an edge's relation."""
     return check_key_part(value, field, LABEL_CHARS)
 
 
 def check_key_part(value: str, field: str, chars: int) -> str:
-    """No control characters, no `|`, no blanks around it, and a bounded length."""
+    """Refuse control characters, `|`, surrounding whitespace and excess length."""
     if not value or value != value.strip():
         raise InvalidInput(
-            f"{field}: expected text that is not empty, without blanks around it",
+            f"{field}: expected non-empty text without surrounding whitespace",
             recovery=f"give {field} a short stable name",
         )
     if len(value) > chars:
@@ -83,23 +83,23 @@ def check_key_part(value: str, field: str, chars: int) -> str:
         )
     if "|" in value:
         raise InvalidInput(
-            f"{field}: {value[:80]!r} holds '|', which separates the parts of a key",
+            f"{field}: {value[:80]!r} contains '|', which separates the parts of a key",
             recovery=f"use another character in {field}",
         )
     return _printable(value, field)
 
 
 def check_text(value: str | None, field: str) -> None:
-    """Free text: anything but what a database cannot hold."""
+    """Refuse free text that a database cannot store."""
     if value is not None and ("\x00" in value or not _encodable(value)):
         raise InvalidInput(
-            f"{field}: holds a NUL or half a character, which cannot be stored",
+            f"{field}: contains a NUL or an unpaired surrogate, which cannot be stored",
             recovery=f"remove it from {field}",
         )
 
 
 def normal_tags(tags: Iterable[str], field: str) -> list[str]:
-    """Trimmed, lower case, each once, sorted."""
+    """The tags trimmed, lowercased, deduplicated and sorted."""
     made = {tag.strip().lower() for tag in tags} - {""}
     if len(made) > MOST_TAGS:
         raise InvalidInput(f"{field}: {len(made)} tags; at most {MOST_TAGS}")
@@ -115,7 +115,8 @@ def _printable(value: str, field: str) -> str:
         unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in value
     ):
         raise InvalidInput(
-            f"{field}: holds a control character", recovery=f"use printable characters in {field}"
+            f"{field}: contains a control character",
+            recovery=f"use printable characters in {field}",
         )
     return value
 

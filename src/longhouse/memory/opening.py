@@ -23,7 +23,7 @@ __all__ = ["open_entry"]
     "a document entry, like notes@123",
 )
 def open_entry(tx: Tx, req: object, match: re.Match[str]) -> DocEntryOpened:
-    """One entry by its seq; the document named must be the one it is in."""
+    """One entry by its seq; it must be in the named document."""
     seq = int(match["seq"])
     row = tx.one(sql.entry_by_seq, seq=seq)
     version = None if row else tx.one(sql.version_by_seq, seq=seq)
@@ -33,14 +33,14 @@ def open_entry(tx: Tx, req: object, match: re.Match[str]) -> DocEntryOpened:
         raise UnknownId(
             f"id: there is no entry {match[0]!r}{where}",
             recovery="copy a ref from docs.show, docs.search or a snapshot",
-            suggest=[Suggestion(ShowDocument(doc_kind="notes"), "see the newest notes")],
+            suggest=[Suggestion(ShowDocument(doc_kind="notes"), "read the newest notes")],
         )
     entry = entry_from(row) if row else _version_entry(found)
     return DocEntryOpened(kind="doc_entry", ref=match[0], entry=entry)
 
 
 def _version_entry(row: Row) -> Entry:
-    """A version of a node or edge in the shape of an entry; its fields stand in `meta`."""
+    """A version of a node or edge in the shape of an entry, with its fields in `meta`."""
     state = msgspec.to_builtins(state_from(row))
     return Entry(
         seq=row["seq"],

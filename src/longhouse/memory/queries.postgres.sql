@@ -1,12 +1,12 @@
 -- name: words_add
--- The words of one entry or node.
+-- Add the words of one entry or node.
 -- differs because the words are stored as a tsvector of exactly these lexemes.
 INSERT INTO search_words (ws, seq, words)
 VALUES (:ws, :seq, array_to_tsvector(string_to_array(CAST(:words AS TEXT), ' ')))
 
 -- name: words_of_branch_delete
--- The words of everything on a branch.
--- differs because rows are known by workspace and seq.
+-- Delete the words of everything on a branch.
+-- differs because rows are identified by workspace and seq.
 DELETE FROM search_words WHERE ws = :ws AND seq IN (
     SELECT e.seq FROM doc_entries e WHERE e.branch_id = :branch_id
     UNION ALL
@@ -17,8 +17,8 @@ DELETE FROM search_words WHERE ws = :ws AND seq IN (
 
 -- name: words_found
 -- The newest seqs below a bound whose words match.
--- differs because a tsvector has its own way to ask, and no index of it knows the order: a word that
--- many rows have is found among the newest, another one by the index.
+-- differs because a tsvector has its own query syntax, and its index is unordered: common words are
+-- found by scanning the newest rows, rare words through the index.
 WITH near AS MATERIALIZED (
     SELECT seq FROM (
         SELECT seq, words FROM search_words

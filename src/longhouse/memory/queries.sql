@@ -4,7 +4,7 @@ SELECT branch_id, name, base_branch_id, base_seq, depth
 FROM branches WHERE ws = :ws AND name = :name
 
 -- name: branch_chain
--- A branch and its bases, nearest first, each with its document of that name.
+-- A branch and its bases, nearest first, each with its document with that name.
 WITH RECURSIVE chain (branch_id, name, base_branch_id, base_seq, step) AS (
     SELECT branch_id, name, base_branch_id, base_seq, CAST(0 AS INTEGER)
     FROM branches WHERE ws = :ws AND name = :name
@@ -18,7 +18,7 @@ FROM chain c LEFT JOIN documents d ON d.branch_id = c.branch_id AND d.doc = :doc
 ORDER BY c.step
 
 -- name: branch_add
--- A new branch; none when the name is taken.
+-- Add a branch; nothing if the name is taken.
 INSERT INTO branches (ws, name, base_branch_id, base_seq, depth, created_seq, created_at_ms)
 VALUES (:ws, :name, :base_branch_id, :base_seq, :depth, :seq, :now)
 ON CONFLICT (ws, name) DO NOTHING
@@ -29,7 +29,7 @@ RETURNING branch_id, name, base_branch_id, base_seq, depth
 SELECT branch_id FROM branches WHERE ws = :ws AND created_seq = :seq LIMIT 1
 
 -- name: branches_listed
--- Branches below a seq of creation, newest first.
+-- Branches created before a seq, newest first.
 SELECT b.name, base.name AS base_branch, b.base_seq, b.created_seq, b.created_at_ms
 FROM branches b LEFT JOIN branches base ON base.branch_id = b.base_branch_id
 WHERE b.ws = :ws AND b.created_seq < :before
@@ -37,22 +37,22 @@ WHERE b.ws = :ws AND b.created_seq < :before
 ORDER BY b.created_seq DESC LIMIT :limit
 
 -- name: branch_rename
--- Another name; none when there is no such branch.
+-- Rename a branch; nothing if it does not exist.
 UPDATE branches SET name = :new WHERE ws = :ws AND branch_id = :branch_id
 RETURNING branch_id
 
 -- name: branch_derived
--- The newest branch that stands on this one.
+-- The newest branch derived from this one.
 SELECT name FROM branches WHERE base_branch_id = :branch_id ORDER BY base_seq DESC LIMIT 1
 
 -- name: branches_on
--- The newest branches that stand on this one.
+-- The newest branches derived from this one.
 SELECT branch_id, name, base_branch_id, base_seq, depth FROM branches
 WHERE base_branch_id = :branch_id AND name NOT LIKE 'deleted@%'
 ORDER BY base_seq DESC LIMIT :limit
 
 -- name: branch_unmerged_notes
--- Notes of a branch that its base has neither itself nor as a copy, the newest first.
+-- Notes of a branch that its base has neither as the original nor as a copy, newest first.
 SELECT d.doc, e.seq
 FROM documents d
 JOIN doc_entries e ON e.doc_id = d.doc_id AND e.kind = 'note'
@@ -65,7 +65,7 @@ WHERE d.branch_id = :branch_id
 ORDER BY e.seq DESC LIMIT :limit
 
 -- name: branch_unmerged_versions
--- Graph changes of a branch that were neither merged into its base nor decided, newest first.
+-- Graph changes of a branch that were neither merged into its base nor resolved, newest first.
 SELECT d.doc, v.key, v.seq
 FROM documents d
 JOIN graph_versions v ON v.doc_id = d.doc_id AND v.live = 1
@@ -74,53 +74,53 @@ WHERE d.branch_id = :branch_id AND (m.merged_seq IS NULL OR m.merged_seq < v.seq
 ORDER BY v.seq DESC LIMIT :limit
 
 -- name: branch_delete
--- The branch itself, when everything on it is gone.
+-- Delete the branch itself, once everything on it is gone.
 DELETE FROM branches WHERE ws = :ws AND branch_id = :branch_id
 
 -- name: branch_delete_documents
--- The documents of a branch, when they are empty.
+-- Delete the documents of a branch, once they are empty.
 DELETE FROM documents WHERE branch_id = :branch_id
 
 -- name: branch_delete_entries
--- The entries of a branch.
+-- Delete the entries of a branch.
 DELETE FROM doc_entries WHERE branch_id = :branch_id
 
 -- name: branch_delete_versions
--- The graph versions of a branch.
+-- Delete the graph versions of a branch.
 DELETE FROM graph_versions
 WHERE doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
 
 -- name: branch_delete_node_tags
--- The tags of nodes of a branch.
+-- Delete the tags of nodes on a branch.
 DELETE FROM graph_tags
 WHERE ws = :ws AND doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
 
 -- name: branch_delete_merge_bases
--- How far a branch was merged.
+-- Delete the record of how far a branch was merged.
 DELETE FROM graph_merge_bases
 WHERE ws = :ws AND doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
 
 -- name: branch_delete_conflicts
--- The conflicts that came from a branch; none can be into it, for nothing derives from it.
+-- Delete the conflicts of a branch; none has it as destination, since nothing derives from it.
 DELETE FROM graph_conflicts WHERE from_id = :branch_id OR into_id = :branch_id
 
 -- name: branch_delete_tags
--- The tags on commits of a branch.
+-- Delete the tags on commits of a branch.
 DELETE FROM tags WHERE ws = :ws AND entry_seq IN
     (SELECT seq FROM doc_entries WHERE branch_id = :branch_id AND committed = 1)
 
 -- name: document_id
--- The document of that name on exactly this branch.
+-- The document with that name on exactly this branch.
 SELECT doc_id FROM documents WHERE branch_id = :branch_id AND doc = :doc
 
 -- name: document_add
--- A new document on a branch.
+-- Add a document to a branch.
 INSERT INTO documents (ws, branch_id, doc, kind, created_seq)
 VALUES (:ws, :branch_id, :doc, :kind, :seq)
 RETURNING doc_id
 
 -- name: documents_of_branch
--- The documents of one branch that are seen up to a cut, and their newest write.
+-- The documents of one branch that are visible at a cut, and their newest write.
 SELECT doc, kind, last_seq,
     COALESCE(
         (SELECT e.ts_ms FROM doc_entries e WHERE e.ws = :ws AND e.seq = last_seq),
@@ -136,7 +136,7 @@ FROM (
 ORDER BY doc
 
 -- name: entry_add
--- One entry.
+-- Add an entry.
 INSERT INTO doc_entries
     (ws, seq, doc_id, branch_id, ts_ms, kind, committed, title, format, meta, content,
      source_event_id, origin_seq)
@@ -145,7 +145,7 @@ VALUES
      :source_event_id, :origin_seq)
 
 -- name: entry_by_source
--- The entry of a document that this event became before.
+-- The entry already stored in a document for this event.
 SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, e.source_event_id, d.doc,
     b.name AS branch
 FROM documents d
@@ -154,7 +154,7 @@ JOIN branches b ON b.branch_id = d.branch_id
 WHERE d.branch_id = :branch_id AND d.doc = :doc AND e.source_event_id = :source_event_id
 
 -- name: entry_by_origin
--- The entry of a document that this entry was merged into before.
+-- The entry already stored in a document as a copy of this one.
 SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, e.source_event_id, d.doc,
     b.name AS branch
 FROM documents d
@@ -163,13 +163,13 @@ JOIN branches b ON b.branch_id = d.branch_id
 WHERE d.branch_id = :branch_id AND d.doc = :doc AND e.origin_seq = :origin_seq
 
 -- name: entries_before
--- A page of one document from the tail, newest first.
+-- A page of one document, newest first.
 SELECT seq, ts_ms, kind, title, format, meta, content, source_event_id, origin_seq
 FROM doc_entries WHERE doc_id = :doc_id AND seq < :before AND seq > :after
 ORDER BY seq DESC LIMIT :limit
 
 -- name: entry_by_seq
--- One entry with where it stands.
+-- One entry with its document and branch.
 SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, e.source_event_id,
     e.committed, e.branch_id, d.doc, b.name AS branch
 FROM doc_entries e
@@ -202,7 +202,7 @@ WHERE e.ws = :ws AND e.seq < :before AND e.committed = 1
 ORDER BY e.seq DESC LIMIT :limit
 
 -- name: ref_move_add
--- One movement of a ref.
+-- Record a movement of a ref.
 INSERT INTO ref_moves
     (ws, seq, ts_ms, actor, branch_id, ref, action, previous, current, head_seq)
 VALUES (:ws, :seq, :ts_ms, :actor, :branch_id, :ref, :action, :previous, :current, :head_seq)
@@ -223,22 +223,22 @@ SELECT seq, head_seq FROM ref_moves
 WHERE branch_id = :branch_id AND seq < :before AND action = 'reset' ORDER BY seq DESC LIMIT 1
 
 -- name: tag_now
--- The tag as it is.
+-- A tag's current row.
 SELECT name, entry_seq, created_at_ms FROM tags
 WHERE ws = :ws AND name = :name AND until = :endless
 
 -- name: tag_end
--- A tag ends here; the row or nothing.
+-- End a tag's current row; returns it or nothing.
 UPDATE tags SET until = :seq WHERE ws = :ws AND name = :name AND until = :endless
 RETURNING entry_seq
 
 -- name: tag_add
--- A tag on a commit.
+-- Add a tag on a commit.
 INSERT INTO tags (ws, name, set_seq, entry_seq, created_at_ms, until)
 VALUES (:ws, :name, :seq, :entry_seq, :now, :endless)
 
 -- name: tags_listed
--- The tags as of a seq, by name.
+-- The tags as of a seq, in order of name.
 SELECT t.name, t.created_at_ms, e.seq, d.doc, b.name AS branch
 FROM tags t
 JOIN doc_entries e ON e.ws = t.ws AND e.seq = t.entry_seq
@@ -247,7 +247,7 @@ JOIN branches b ON b.branch_id = e.branch_id
 WHERE t.ws = :ws AND t.set_seq <= :cut AND t.until > :cut ORDER BY t.name LIMIT :limit
 
 -- name: targeting_get
--- Checkout and focus of the workspace, and those of one caller where it has its own.
+-- Checkout and focus of the workspace, and those of one caller if it has its own.
 SELECT b.name AS shared_checkout, t.focus AS shared_focus,
     o.focus AS own_focus, ob.name AS own_checkout
 FROM (SELECT 1 AS one) AS always
@@ -257,52 +257,52 @@ LEFT JOIN standings o ON o.ws = :ws AND o.who = :who
 LEFT JOIN branches ob ON ob.branch_id = o.branch_id
 
 -- name: checkout_set
--- Check a branch out.
+-- Set the workspace's checkout.
 INSERT INTO targeting (ws, checkout_id) VALUES (:ws, :branch_id)
 ON CONFLICT (ws) DO UPDATE SET checkout_id = excluded.checkout_id
 
 -- name: focus_set
--- Set or clear the focus.
+-- Set or clear the workspace's focus.
 INSERT INTO targeting (ws, focus) VALUES (:ws, :focus)
 ON CONFLICT (ws) DO UPDATE SET focus = excluded.focus
 
 -- name: own_checkout_set
--- One caller checks a branch out.
+-- Set one caller's checkout.
 INSERT INTO standings (ws, who, branch_id, updated_at_ms) VALUES (:ws, :who, :branch_id, :now)
 ON CONFLICT (ws, who) DO UPDATE SET
     branch_id = excluded.branch_id, updated_at_ms = excluded.updated_at_ms
 
 -- name: own_focus_set
--- One caller focuses on something, or with '' on nothing.
+-- Set one caller's focus; '' means no focus.
 INSERT INTO standings (ws, who, focus, updated_at_ms) VALUES (:ws, :who, :focus, :now)
 ON CONFLICT (ws, who) DO UPDATE SET
     focus = excluded.focus, updated_at_ms = excluded.updated_at_ms
 
 -- name: seen_get
--- Up to where one caller has seen what happened.
+-- How far one caller has read the event log.
 SELECT seen_seq FROM standings WHERE ws = :ws AND who = :who
 
 -- name: seen_set
--- One caller has seen what happened up to a seq; it never goes back.
+-- Record how far one caller has read the event log; it never goes back.
 INSERT INTO standings (ws, who, seen_seq, updated_at_ms) VALUES (:ws, :who, :seq, :now)
 ON CONFLICT (ws, who) DO UPDATE SET
     seen_seq = excluded.seen_seq, updated_at_ms = excluded.updated_at_ms
 WHERE standings.seen_seq IS NULL OR standings.seen_seq < excluded.seen_seq
 
 -- name: own_focus_leave
--- Nobody can be focused on what is gone.
+-- Clear every caller's focus on something deleted.
 UPDATE standings SET focus = NULL WHERE ws = :ws AND focus = :focus
 
 -- name: own_checkout_leave
--- Nobody can have checked out what is gone.
+-- Clear every caller's checkout of a deleted branch.
 UPDATE standings SET branch_id = NULL WHERE ws = :ws AND branch_id = :branch_id
 
 -- name: standings_forget
--- Where connections stood that ended long ago; identities keep theirs.
+-- Delete the settings of connections unchanged since a time; identities keep theirs.
 DELETE FROM standings WHERE ws = :ws AND updated_at_ms < :before AND who LIKE '@%'
 
 -- name: search_hits
--- What the word index found at a seq: an entry, or a node's version and how long it held.
+-- The row behind a word index hit: an entry, or a node's version and when it was replaced.
 SELECT e.seq, e.ts_ms, e.kind, e.title, e.content AS text, d.doc, d.doc_id, b.name AS branch,
     NULL AS id, CAST(:endless AS INTEGER) AS until
 FROM doc_entries e
@@ -318,7 +318,7 @@ JOIN branches b ON b.branch_id = d.branch_id
 WHERE v.ws = :ws AND v.seq = :seq AND v.deleted = 0 AND b.name NOT LIKE 'deleted@%'
 
 -- name: branch_base
--- The branch that this one derives from.
+-- The branch this one derives from.
 SELECT base.branch_id, base.name, base.base_branch_id, base.base_seq, base.depth
 FROM branches b JOIN branches base ON base.branch_id = b.base_branch_id
 WHERE b.ws = :ws AND b.branch_id = :branch_id
@@ -332,7 +332,7 @@ SELECT seq FROM doc_entries WHERE ws = :ws AND seq = :seq AND doc_id = :doc_id
 SELECT seq FROM doc_entries WHERE doc_id = :doc_id AND origin_seq = :origin_seq
 
 -- name: version_by_seq
--- One version of a node or edge with where it stands.
+-- One version of a node or edge with its document and branch.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until, d.doc, b.name AS branch
 FROM graph_versions v
@@ -341,17 +341,17 @@ JOIN branches b ON b.branch_id = d.branch_id
 WHERE v.ws = :ws AND v.seq = :seq
 
 -- name: entries_from
--- Every entry of the workspace, for its words.
+-- A page of all entries of the workspace, for indexing.
 SELECT seq, doc_id, title, content FROM doc_entries
 WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
 
 -- name: nodes_from
--- Every version of every node of the workspace, for its words.
+-- A page of all node versions of the workspace, for indexing.
 SELECT seq, doc_id, key, title, text FROM graph_versions
 WHERE ws = :ws AND seq > :after AND kind = 'node' AND deleted = 0 ORDER BY seq LIMIT :limit
 
 -- name: check_older_than_branch
--- Entries and versions that are older than the branch they are on.
+-- Entries and versions older than the branch they are on.
 SELECT d.doc, w.seq, b.name, b.base_seq
 FROM (
     SELECT doc_id, MIN(seq) AS seq FROM doc_entries WHERE ws = :ws GROUP BY doc_id
@@ -371,7 +371,7 @@ HAVING SUM(CASE WHEN v.until = :endless AND v.live = 1 THEN 1 ELSE 0 END) <> 1
 LIMIT :limit
 
 -- name: check_version_ends
--- Versions that do not end where the next one of their key begins.
+-- Versions that do not end where the key's next version begins.
 SELECT key, seq, until, next_seq FROM (
     SELECT key, seq, until,
         LEAD(seq, 1, CAST(:endless AS INTEGER)) OVER (PARTITION BY doc_id, key ORDER BY seq) AS next_seq

@@ -1,11 +1,11 @@
 -- name: words_add
--- The words of one entry or node.
--- differs because a full text row has one number: the workspace in its high bits, then the seq.
+-- Add the words of one entry or node.
+-- differs because a full-text row has one id: the workspace in its high bits, then the seq.
 INSERT INTO search_words (rowid, words) VALUES (:ws * 1099511627776 + :seq, :words)
 
 -- name: words_of_branch_delete
--- The words of everything on a branch.
--- differs because full text rows are known by their number alone.
+-- Delete the words of everything on a branch.
+-- differs because full-text rows are identified by their id alone.
 DELETE FROM search_words WHERE rowid IN (
     SELECT :ws * 1099511627776 + e.seq FROM doc_entries e WHERE e.branch_id = :branch_id
     UNION ALL
@@ -16,7 +16,7 @@ DELETE FROM search_words WHERE rowid IN (
 
 -- name: words_found
 -- The newest seqs below a bound whose words match.
--- differs because FTS5 has its own way to ask.
+-- differs because FTS5 has its own query syntax.
 SELECT rowid - :ws * 1099511627776 AS seq FROM search_words
 WHERE search_words MATCH :fts5
   AND rowid > :ws * 1099511627776 AND rowid < :ws * 1099511627776 + :before

@@ -1,4 +1,4 @@
-"""What the rooms above may ask of memory about where the workspace stands."""
+"""What higher rooms may read from memory: checkout, focus and the newest entry."""
 
 from __future__ import annotations
 

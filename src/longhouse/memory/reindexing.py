@@ -1,4 +1,4 @@
-"""The word index made anew from entries and nodes: no export carries it."""
+"""Rebuilds the word index from entries and nodes, because exports do not include it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE = 500
 
 @room.rebuilds
 def reindex(tx: Tx) -> None:
-    """Index the words of everything in a workspace that has none indexed."""
+    """Index every entry and node of a workspace whose index is empty."""
     _words_of(tx, sql.entries_from, lambda row: (row["title"], row["content"]))
     _words_of(tx, sql.nodes_from, lambda row: (row["key"], row["title"], row["text"]))
 

@@ -1,7 +1,7 @@
-"""`docs.search`: entries and nodes of a whole workspace by their words, newest first.
+"""`docs.search`: full-text search over a workspace's entries and nodes, newest first.
 
-The index only says where words are. Whether a hit is visible is checked against the tables, for a
-bounded number of rows per call; a page that ends early says so and gives the cursor to go on from.
+The index only locates words. Whether a hit is visible is checked against the tables, for a bounded
+number of rows per call; a page that stops early says so and gives the cursor to continue from.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SNIPPET = 280
     trim=[Clip("hits.text", 120), Pop("hits", leave=1, cursor="seq"), Clip("hits.text", 40)],
 )
 def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
-    """Find entries and nodes by their words, in the workspace or in what one branch shows."""
+    """Find entries and nodes by their words, in the whole workspace or as one branch shows it."""
     query = ask(req.text)
     cut = NOW if req.as_of is None else req.as_of
     before = min(req.cursor if req.cursor is not None else ENDLESS, cut + 1)
@@ -73,7 +73,7 @@ def _looked_up(tx: Tx, seqs: Iterator[int], at_once: int) -> Iterator[tuple[int,
 
 
 def _seen(tx: Tx, req: SearchDocuments) -> dict[str, int] | None:
-    """Per branch that the asked-for one is made of, the newest seq seen."""
+    """The newest visible seq on each branch that the requested branch is built from."""
     if req.branch is None:
         return None
     view = view_of(tx, req.branch, req.doc or "", req.as_of)
@@ -81,7 +81,7 @@ def _seen(tx: Tx, req: SearchDocuments) -> dict[str, int] | None:
 
 
 def _shown(tx: Tx, row: Row, req: SearchDocuments, cut: int, seen: dict[str, int] | None) -> bool:
-    """Whether a hit is of the asked-for document and still stands where it was asked for."""
+    """Whether a hit is in the requested document and visible on the requested branch."""
     if req.doc is not None and row["doc"] != req.doc:
         return False
     if req.branch is None or seen is None:

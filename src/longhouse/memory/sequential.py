@@ -1,4 +1,4 @@
-"""The thoughts of a trace as a graph, derived from the entries of one page."""
+"""Derives a graph of thoughts from the trace entries of one page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = (
 
 
 def derive(entries: Iterable[Entry]) -> Sequential | None:
-    """One node a thought, edges for branches and revisions, and what they miss."""
+    """One node per thought, edges for branches and revisions, and the thoughts they lack."""
     nodes: dict[int, dict[str, Any]] = {}
     edges: list[dict[str, Any]] = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Tags: names for commits. A tag that moves or goes leaves its past to `as_of` and the reflog."""
+"""Tags: names for commits. `as_of` and the reflog still show tags that moved or were deleted."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = ["create_tag", "delete_tag", "list_tags"]
     example=CreateTag(name="v1", from_="notes@1"),
 )
 def create_tag(tx: Tx, req: CreateTag) -> TagCreated:
-    """Name a commit: the one given, else the one that the checkout points at."""
+    """Tag a commit: the given one, else the one the checkout points at."""
     row = commit_at(tx, req.from_ if req.from_ is not None else current_branch(tx), "from")
     known = tx.one(sql.tag_now, name=req.name, endless=ENDLESS)
     if known and known["entry_seq"] != row["seq"] and not req.force:
         raise Conflict(
-            f"name: the tag {req.name!r} is on another commit",
+            f"name: tag {req.name!r} points at another commit",
             recovery="pass force=true to move it, or choose another name",
         )
     previous = None
@@ -62,7 +62,7 @@ def create_tag(tx: Tx, req: CreateTag) -> TagCreated:
 
 @room.command("vcs.tag.list", also="tags", example=ListTags(), trim=[Pop("tags", leave=1)])
 def list_tags(tx: Tx, req: ListTags) -> TagList:
-    """List the tags by name."""
+    """List tags in order of name."""
     cut = NOW if req.as_of is None else req.as_of
     rows = tx.all(sql.tags_listed, cut=cut, limit=req.limit + 1)
     tags = [Tag(ref=f"{row['doc']}@{row['seq']}", **row) for row in rows[: req.limit]]
@@ -83,7 +83,7 @@ def delete_tag(tx: Tx, req: DeleteTag) -> TagDeleted:
         raise UnknownId(
             f"name: there is no tag {req.name!r}",
             recovery="list tags with vcs.tag.list",
-            suggest=[Suggestion(ListTags(), "see which tags there are")],
+            suggest=[Suggestion(ListTags(), "list the tags")],
         )
     entry = tx.one(sql.entry_by_seq, seq=known["entry_seq"])
     previous = f"{entry['doc']}@{entry['seq']}" if entry else None

@@ -1,10 +1,10 @@
 """Targeting: which branch and document a command means.
 
 An explicit target or branch wins; else the caller's own focus; else the workspace's; else the
-checkout, the caller's own before the workspace's; else `main`. The caller is an agent's identity,
-or without one its connection; whoever has neither shares what the workspace has. What an identity
-sets is its own, and the workspace's only where that has none: it is the default for newcomers.
-Whether a plan or task exists is known by the room that owns them (`room.resolves_targets`).
+caller's own checkout; else the workspace's; else `main`. The caller is an agent's identity, or its
+connection if it has none; a caller with neither uses the workspace's settings. A focus or checkout
+set by an identity is its own; it also becomes the workspace's default if there is none yet.
+The room that owns plans and tasks decides whether one exists (`room.resolves_targets`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 EVERYBODY = "*"
-"""Who looks without an identity or a connection of its own."""
+"""Stands for callers without an identity or a connection."""
 
 FORGET_AFTER_MS = 30 * 24 * 3_600_000
 
@@ -44,9 +44,9 @@ DocKind = Literal["notes", "graph", "trace"]
 
 
 class Targeting(Value, frozen=True, kw_only=True):
-    """What a command without a target means: the focus, else the checkout.
+    """What a command without a target uses: the focus, else the checkout.
 
-    `shared_…` are those of the workspace, whatever the caller has of its own.
+    `shared_…` are the workspace's settings, regardless of the caller's own.
     """
 
     checkout: str | None = None
@@ -56,14 +56,14 @@ class Targeting(Value, frozen=True, kw_only=True):
 
 
 class DocumentScope(NamedTuple):
-    """A branch and a document of it."""
+    """A branch and a document on it."""
 
     branch: str
     doc: str
 
 
 def standing(tx: Tx) -> Targeting:
-    """Where the caller stands: its own checkout and focus, else those of the workspace."""
+    """The caller's checkout and focus: its own, else those of the workspace."""
     row = tx.one(sql.targeting_get, who=tx.by.who)
     assert row is not None
     own = row["own_focus"]
@@ -76,14 +76,14 @@ def standing(tx: Tx) -> Targeting:
 
 
 def current_branch(tx: Tx) -> str:
-    """The checkout, or `main` where nothing is checked out."""
+    """The checkout, or `main` if nothing is checked out."""
     return standing(tx).checkout or MAIN
 
 
 def set_focus(tx: Tx, target_id: str | None) -> str | None:
     """Set or clear the caller's focus; returns the previous one.
 
-    It is the workspace's focus, too, when the caller has no identity or the workspace has none.
+    Also sets the workspace's focus if the caller has no identity or the workspace has no focus.
     """
     now = standing(tx)
     if target_id is not None:
@@ -99,7 +99,7 @@ def set_focus(tx: Tx, target_id: str | None) -> str | None:
 
 
 def leave_focus(tx: Tx, target_id: str) -> bool:
-    """Clear every focus on something about to be deleted; whether the caller had one."""
+    """Clear every focus on something about to be deleted; returns whether the caller had one."""
     now = standing(tx)
     tx.run(sql.own_focus_leave, focus=target_id)
     if now.shared_focus == target_id:
@@ -111,14 +111,14 @@ def leave_focus(tx: Tx, target_id: str) -> bool:
 
 
 def bootstrap(tx: Tx) -> str:
-    """Make `main` where there is no branch and check it out where nothing is; the checkout."""
+    """The checkout; if there is none, create `main` and check it out."""
     return standing(tx).checkout or checkout_branch(tx, ensure_branch(tx, MAIN)) or MAIN
 
 
 def checkout_branch(tx: Tx, branch: Branch) -> str:
-    """Check a branch out for the caller and record the movement; its name.
+    """Check out a branch for the caller, record the movement, and return the branch's name.
 
-    It is the workspace's checkout, too, when the caller has no identity or the workspace has none.
+    Also sets the workspace's checkout if the caller has no identity or the workspace has none.
     """
     now = standing(tx)
     if tx.by.who:
@@ -143,19 +143,19 @@ def checkout_branch(tx: Tx, branch: Branch) -> str:
 
 
 def seen_seq(tx: Tx) -> int | None:
-    """Up to where the caller has seen what happened; None if it never looked."""
+    """The seq up to which the caller has read the event log; None if it never has."""
     seq = tx.value(sql.seen_get, who=tx.by.who or EVERYBODY)
     return None if seq is None else int(seq)
 
 
 def mark_seen(tx: Tx, seq: int) -> None:
-    """The caller has seen what happened up to here; who has no name shares one mark."""
+    """Record how far the caller has read; anonymous callers share one mark."""
     tx.run(sql.seen_set, who=tx.by.who or EVERYBODY, seq=seq, now=tx.now_ms)
 
 
 @room.every(3_600)
 def forget_connections(tx: Tx) -> None:
-    """Where a connection stood is of no use a month after it last moved."""
+    """Forget the checkout and focus of connections that have not changed them for 30 days."""
     tx.run(sql.standings_forget, before=tx.now_ms - FORGET_AFTER_MS)
 
 
@@ -171,13 +171,13 @@ def reasoning_ref(target_id: str) -> ReasoningRef:
 
 
 def target_info(tx: Tx, target: Target) -> TargetInfo:
-    """What is known about a target, or UnknownId."""
+    """The plan or task that a target names, or UnknownId."""
     target_id = target.id if isinstance(target, TargetRef) else target
     kind = "task" if target_id.startswith("TASK-") else "plan"
     if isinstance(target, TargetRef) and target.kind not in (None, kind):
         raise InvalidInput(
             f"target.kind: {target_id} is a {kind}, not a {target.kind}",
-            recovery="leave kind out, or give the one of the id",
+            recovery="leave kind out, or pass the kind that matches the id",
         )
     for resolve in tx.facts.registry.targets:
         info: TargetInfo | None = resolve(tx, target_id)
@@ -189,7 +189,7 @@ def target_info(tx: Tx, target: Target) -> TargetInfo:
 
 
 def ensure_target(tx: Tx, target_id: str) -> ReasoningRef:
-    """The reasoning ref of a plan or task, with its canonical branch made."""
+    """The reasoning ref of a plan or task; creates its canonical branch if missing."""
     ref = reasoning_ref(target_id)
     ensure_branch(tx, ref.branch)
     return ref
@@ -203,10 +203,10 @@ def scope(
     branch: str | None = None,
     doc: str | None = None,
 ) -> DocumentScope:
-    """Where a command of that document kind reads or writes."""
+    """The branch and document that a command on this kind of document reads or writes."""
     if target is not None and branch is not None:
         raise InvalidInput(
-            "target: give either target or branch, not both",
+            "target: pass either target or branch, not both",
             recovery="drop branch to use the target's own, or drop target",
         )
     if branch is not None:

@@ -1,9 +1,9 @@
-"""The one tokeniser in front of both databases' full text search, so that both answer alike.
+"""The tokenizer in front of both databases' full-text search, so that both give the same results.
 
-Text becomes words: compatibility-folded, case-folded runs of letters and digits; scripts written
-without spaces give one word a character. A query asks for all of its words; `word*` asks for words
-that begin so. Each row also carries a mark of its document, which no text can spell. Secrets have
-no words: a search cannot ask for what no answer shows.
+A word is a compatibility-folded, case-folded run of letters and digits; scripts written without
+spaces give one word per character. A query matches rows that have all of its words; `word*` matches
+by prefix. Each row also carries a mark of its document that no text can contain. Secrets are not
+indexed, so a search cannot probe for what answers redact.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MOST_ASKED = 16
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compiled when first used: that takes as long as starting Python."""
+    """Compiled on first use, because compiling takes as long as starting Python."""
     return re.compile(text)
 
 
 class Wanted(Value, frozen=True, kw_only=True):
-    """A query: its words, whether each is only a start, and the spelling of each engine."""
+    """A query: its words, whether each is a prefix, and its form for each database."""
 
     terms: tuple[tuple[str, bool], ...]
 
@@ -46,7 +46,7 @@ class Wanted(Value, frozen=True, kw_only=True):
         return " & ".join([*parts, *([f"'{_mark(doc_id)}'"] if doc_id is not None else [])])
 
     def matches(self, *texts: str | None) -> bool:
-        """Whether these texts together hold every word: what the index would say."""
+        """Whether these texts together hold every word, as the index would decide it."""
         held = set(words(*texts))
         return all(
             any(word.startswith(term) for word in held) if start else term in held
@@ -55,7 +55,7 @@ class Wanted(Value, frozen=True, kw_only=True):
 
 
 def words(*texts: str | None) -> list[str]:
-    """The distinct words of the texts, in order of appearance, bounded in number."""
+    """The distinct words of the texts, in order of appearance, up to a total length."""
     whole = "\n".join(text for text in texts if text)
     if is_suspect(whole.encode(errors="surrogatepass")):
         whole = "\n".join(redact_text(text, instead=" ") for text in texts if text)
@@ -73,12 +73,12 @@ def words(*texts: str | None) -> list[str]:
 
 
 def indexed(doc_id: int, texts: Iterable[str | None]) -> str:
-    """What is stored for one row: its document's mark and its words."""
+    """The text stored for one row: its document's mark and its words."""
     return " ".join([_mark(doc_id), *words(*texts)])
 
 
 def wanted(query: str) -> Wanted | None:
-    """What a query asks for, or None when it holds no word."""
+    """The parsed query, or None if it holds no word."""
     terms = dict.fromkeys(
         (match[1][:_LONGEST], bool(match[2])) for match in _pattern(_ASKED).finditer(_folded(query))
     )

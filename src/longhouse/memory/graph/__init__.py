@@ -1,4 +1,4 @@
-"""The typed graph: versioned nodes and edges in a document of a branch.
+"""The typed graph: versioned nodes and edges in a document on a branch.
 
-Owns the versions, what a branch sees of them, three-way merges back into the base, and conflicts.
+Owns the versions, which of them a branch shows, three-way merges into the base, and conflicts.
 """

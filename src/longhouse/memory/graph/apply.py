@@ -1,7 +1,7 @@
 """Writing a graph: a batch of operations becomes versions, all of them or none.
 
-Each operation is a version with a seq of its own; what it replaces on the same branch ends there,
-and stays in the indexes only while a derived branch sees it.
+Each operation becomes a version with its own seq. The version it replaces on the same branch ends
+at that seq, and stays in the indexes only if a derived branch still shows it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from longhouse.store.tx import Tx
 __all__ = ["Draft", "Written", "apply_ops", "apply_to_graph", "drafts_of", "write_versions"]
 
 Draft = dict[str, Any]
-"""A version before it has a seq, by column."""
+"""A version without a seq yet, as a mapping of columns."""
 
 _EMPTY: Draft = dict.fromkeys(
     ("type", "title", "text", "status", "tags", "from_id", "rel", "to_id", "meta")
@@ -46,7 +46,7 @@ _EMPTY: Draft = dict.fromkeys(
 
 
 class Written(NamedTuple):
-    """What a batch came to."""
+    """The outcome of a batch."""
 
     applied: Applied
     last_seq: int | None
@@ -66,7 +66,7 @@ class Written(NamedTuple):
     ),
 )
 def apply_to_graph(tx: Tx, req: ApplyGraph) -> GraphApplied:
-    """Write nodes and edges, all of the operations or none."""
+    """Write nodes and edges: all operations apply, or none."""
     where = scope(tx, "graph", target=req.target, branch=req.branch, doc=req.doc)
     written = apply_ops(tx, ensure_branch(tx, where.branch), where.doc, req.ops)
     assert written.last_seq is not None
@@ -91,8 +91,8 @@ def apply_ops(
 ) -> Written:
     """Apply operations to a graph document.
 
-    `internal` lets other rooms write the node ids that are kept for them; `only_changes` leaves
-    out what would say again what the branch shows already.
+    `internal` lets other rooms write the node ids reserved for them; `only_changes` skips
+    operations that would repeat what the branch already shows.
     """
     drafts = [_draft(index, op, internal) for index, op in enumerate(ops)]
     drafts = _against(tx, branch, doc, drafts, only_changes)
@@ -156,7 +156,7 @@ def write_versions(tx: Tx, branch: Branch, doc: str, drafts: list[Draft]) -> int
 def _end(
     tx: Tx, branch: Branch, doc_id: int, replaced: list[Row], drafts: list[Draft], first: int
 ) -> None:
-    """End the versions that the drafts replace, keeping those that derived branches see."""
+    """End the versions that the drafts replace; those that derived branches show stay indexed."""
     cutoff = tx.value(sql.newest_cutoff, branch_id=branch.branch_id) or 0
     starts: dict[str, int] = {}
     for at, draft in enumerate(drafts):
@@ -184,7 +184,7 @@ def _end(
 def _against(
     tx: Tx, branch: Branch, doc: str, drafts: list[Draft], only_changes: bool
 ) -> list[Draft]:
-    """Check deletions against what is there, and leave out what changes nothing if asked to."""
+    """Check that deletions have a target; with `only_changes`, drop drafts that change nothing."""
     asked = {d["key"] for d in drafts if only_changes or d["deleted"]}
     if not asked:
         return drafts
@@ -198,7 +198,7 @@ def _against(
                     continue
                 raise UnknownId(
                     f"ops[{index}]: there is no {draft['kind']} {draft['key']!r} to delete",
-                    recovery="look it up with graph.query; nothing of this call was written",
+                    recovery="look it up with graph.query; this call wrote nothing",
                 )
             draft = {**draft, "type": before["type"]}
         elif only_changes and before is not None and same(before, draft):
@@ -209,7 +209,7 @@ def _against(
 
 
 def _draft(index: int, op: Op, internal: bool) -> Draft:
-    """An operation as a version, checked; an error names the operation that it is in."""
+    """Turn an operation into a checked draft; errors name the operation's index."""
     at = f"ops[{index}]"
     if isinstance(op, NodeUpsert | NodeDelete):
         key = check_node_id(op.id, f"{at}.id", internal=internal)
@@ -243,7 +243,7 @@ def _draft(index: int, op: Op, internal: bool) -> Draft:
 
 
 def _edge(op: EdgeUpsert | EdgeDelete, at: str) -> str:
-    """The ends of an edge may be any node, those of tasks and steps too."""
+    """Check an edge and return its key; it may connect any nodes, including tasks and steps."""
     check_node_id(op.from_, f"{at}.from", internal=True)
     check_label(op.rel, f"{at}.rel")
     check_node_id(op.to, f"{at}.to", internal=True)
@@ -260,7 +260,7 @@ def _meta(meta: dict[str, Any] | None, at: str) -> str | None:
 
 
 def drafts_of(rows: Iterable[Row]) -> list[Draft]:
-    """Versions again, to be written elsewhere."""
+    """Copy versions as drafts, to be written to another branch."""
     return [
         {
             **{name: row[name] for name in _EMPTY},

@@ -1,7 +1,7 @@
-"""Conflicts: listed until decided, decided once, and never asked again.
+"""Conflicts: listing, showing and resolving them. A conflict is resolved once.
 
-A decision consumes the incoming version: it becomes the base of its key, so the same change cannot
-come back, while a later one is compared anew.
+Resolving makes the incoming version the merge base of its key, so the same change cannot conflict
+again, while a later change is compared with the new base.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def list_conflicts(tx: Tx, req: ListConflicts) -> ConflictList:
     ],
 )
 def show_conflict(tx: Tx, req: ShowConflict) -> ConflictShown:
-    """Both sides of a conflict and what they started from."""
+    """Both sides of a conflict and their common base."""
     row = _found(tx, req.conflict_id)
     if req.as_of is not None and row["created_seq"] > req.as_of:
         raise _unknown(req.conflict_id)
@@ -105,7 +105,7 @@ def show_conflict(tx: Tx, req: ShowConflict) -> ConflictShown:
 
 @room.opens(r"CONFLICT-[0-9a-f]{32}", "a conflict, like CONFLICT-<32 hex digits>")
 def open_conflict(tx: Tx, req: object, match: re.Match[str]) -> ConflictOpened:
-    """A conflict with its three sides."""
+    """A conflict with its base and both sides."""
     row = _found(tx, match[0])
     return ConflictOpened(kind="conflict", id=match[0], conflict=_conflict(tx, row, NOW))
 
@@ -117,7 +117,7 @@ def open_conflict(tx: Tx, req: object, match: re.Match[str]) -> ConflictOpened:
     example=ResolveConflict(conflict_id="CONFLICT-" + "0" * 32, resolution="use_from"),
 )
 def resolve_conflict(tx: Tx, req: ResolveConflict) -> ConflictResolved:
-    """Decide a conflict: take the branch's side, or keep the destination's."""
+    """Resolve a conflict: take the branch's version, or keep the destination's."""
     row = _found(tx, req.conflict_id)
     seq = tx.append("memory", req.conflict_id, "conflict_resolved", {"resolution": req.resolution})
     decided = tx.one(
@@ -129,8 +129,8 @@ def resolve_conflict(tx: Tx, req: ResolveConflict) -> ConflictResolved:
     )
     if decided is None:
         raise ConflictError(
-            f"conflict_id: {req.conflict_id} was resolved before, as {row['resolution']}",
-            recovery="to change it, write the state you want with graph.apply",
+            f"conflict_id: {req.conflict_id} is already resolved, as {row['resolution']}",
+            recovery="to change the outcome, write the state you want with graph.apply",
         )
     theirs = _version(tx, row["theirs_seq"])
     assert theirs is not None
@@ -145,14 +145,14 @@ def resolve_conflict(tx: Tx, req: ResolveConflict) -> ConflictResolved:
 
 
 def _take(tx: Tx, row: Row, theirs: Row) -> str:
-    """Write the branch's side into the destination as a new version; its ref."""
+    """Write the branch's side into the destination as a new version; returns its ref."""
     into = branch_named(tx, row["into_name"], field="into")
     now = visible(tx, view_of(tx, into.name, row["doc"]), [row["key"]]).get(row["key"])
     if not same(now, _version(tx, row["ours_seq"])):
         tx.warn(
             "DESTINATION_MOVED",
-            f"{into.name} changed {row['key']!r} after the conflict was found; it is replaced",
-            "look at the version before with graph.query as_of",
+            f"{into.name} changed {row['key']!r} after the conflict was found; it was replaced",
+            "read the earlier version with graph.query as_of",
         )
     seq = write_versions(tx, into, row["doc"], drafts_of([theirs]))
     tx.append(
@@ -203,14 +203,14 @@ def _unknown(conflict_id: str) -> UnknownId:
     return UnknownId(
         f"conflict_id: there is no {conflict_id}",
         recovery="list conflicts with graph.conflicts",
-        suggest=[Suggestion(ListConflicts(into="main"), "see the conflicts of merges into main")],
+        suggest=[Suggestion(ListConflicts(into="main"), "list conflicts of merges into main")],
     )
 
 
 def _suggest(tx: Tx, row: Row) -> None:
     for resolution, why in (
-        ("use_from", f"take what {row['from_name']} has"),
-        ("use_into", f"keep what {row['into_name']} has"),
+        ("use_from", f"take the version of {row['from_name']}"),
+        ("use_into", f"keep the version of {row['into_name']}"),
     ):
         tx.suggest(
             ResolveConflict(conflict_id=row["conflict_id"], resolution=resolution),  # type: ignore[arg-type]

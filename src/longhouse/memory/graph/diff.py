@@ -1,7 +1,7 @@
-"""`graph.diff`: what is different on one branch, seen from another, as states of that branch.
+"""`graph.diff`: the nodes and edges that differ between two branches, as `to` shows them.
 
-Only keys written since the two parted can differ. Those written on `to` come first; those written
-on `from` alone follow, for what `to` still has is then older than where they parted.
+Only keys written since the branches diverged can differ. Keys written on `to` come first. Keys
+written only on `from` follow, because the version that `to` still shows predates the divergence.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def diff_graphs(tx: Tx, req: DiffGraph) -> GraphDiff:
 
 
 def _differing(tx: Tx, seen: View, view: View, before: int) -> Iterator[Row]:
-    """The versions that `view` shows and that say something else than `seen` does."""
+    """The versions that `view` shows and that differ from what `seen` shows."""
     parted = shared_with(view, seen)
     for rows in _since(tx, view, parted, before):
         theirs = visible(tx, seen, (row["key"] for row in rows))
@@ -75,7 +75,7 @@ def _differing(tx: Tx, seen: View, view: View, before: int) -> Iterator[Row]:
 
 
 def _since(tx: Tx, view: View, parted: dict[int, int], before: int) -> Iterator[list[Row]]:
-    """What the view shows of what was written on its branches since they parted."""
+    """The visible versions written on the view's branches since the two views diverged."""
     for depth, source in enumerate(view.written):
         after = parted.get(source.branch_id, 0)
         top = min(before, source.cut + 1)

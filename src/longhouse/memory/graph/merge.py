@@ -1,13 +1,13 @@
-"""`graph.merge`: a branch's changes go back into its base, three ways, key by key.
+"""`graph.merge`: a three-way merge of a branch's changes into its base, key by key.
 
-    theirs  what the branch has now
-    base    what it started from: the snapshot it was branched off, or, once a key has been merged
-            or decided, the version of the branch that was
-    ours    what the destination has now
+    theirs  the branch's current version
+    base    the common starting point: the snapshot the branch was created from or, once a key has
+            been merged or resolved, the branch's version at that time
+    ours    the destination's current version
 
-Theirs like base or like ours: nothing to do. Ours like base: theirs is written. Else the key is in
-conflict and is left alone. Whatever settles a key moves its base on, so that nothing is asked twice
-and a later edit is compared with what was merged, not with the old snapshot.
+If theirs equals base or ours, there is nothing to do. If ours equals base, theirs is written.
+Otherwise the key is in conflict and is left alone. Settling a key advances its base, so nothing is
+asked twice and a later edit is compared with what was merged, not with the old snapshot.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["conflict_id_of", "merge_graph"]
 
 
 class Side(NamedTuple):
-    """One key of a merge, from all three sides."""
+    """The three versions of one key in a merge."""
 
     theirs: Row
     base: Row | None
@@ -58,7 +58,7 @@ class Side(NamedTuple):
 
 
 def conflict_id_of(tx: Tx, theirs: Row) -> str:
-    """Derived from the incoming version alone, so later changes of the destination keep it."""
+    """Derived from the incoming version alone, so later changes to the destination keep it."""
     digest = hashlib.sha256(f"{tx.workspace}|{theirs['seq']}".encode()).hexdigest()
     return f"CONFLICT-{digest[:32]}"
 
@@ -73,7 +73,7 @@ def conflict_id_of(tx: Tx, theirs: Row) -> str:
     trim=[Pop("conflicts", leave=1), Pop("conflict_ids", leave=1)],
 )
 def merge_graph(tx: Tx, req: MergeGraph) -> GraphMerged:
-    """Merge a branch's graph back into its base; what both changed becomes a conflict."""
+    """Merge a branch's graph back into its base; keys that both changed become conflicts."""
     source = branch_named(tx, req.from_, field="from")
     into = _destination(tx, source, req)
     page, seqs = _changed(tx, source, req)
@@ -110,14 +110,14 @@ def _destination(tx: Tx, source: Branch, req: MergeGraph) -> Branch:
     base = base_of(tx, source)
     if req.into not in (None, base):
         raise MergeNotSupported(
-            f"into: {source.name!r} merges back into its base {base!r} only, not {req.into!r}",
+            f"into: {source.name!r} can only merge into its base {base!r}, not {req.into!r}",
             recovery=f"pass into={base}, or merge_to_base=true",
         )
     return branch_named(tx, base, field="into")
 
 
 def _changed(tx: Tx, source: Branch, req: MergeGraph) -> tuple[list[Row], list[int]]:
-    """The newest version of each key written on the branch, a page of them, newest first."""
+    """A page of the newest versions of keys written on the branch, and the seqs to page by."""
     own = view_of(tx, source.name, req.doc).sources[0]
     if own.doc_id is None:
         return [], []
@@ -149,7 +149,7 @@ def _sides(tx: Tx, source: Branch, into: Branch, doc: str, page: list[Row]) -> l
 
 
 def _write(tx: Tx, source: Branch, into: Branch, doc: str, sides: list[Side]) -> None:
-    """Write theirs into the destination, oldest change first."""
+    """Write the branch's versions into the destination, oldest change first."""
     if not sides:
         return
     drafts = drafts_of(side.theirs for side in reversed(sides))
@@ -166,7 +166,7 @@ def _write(tx: Tx, source: Branch, into: Branch, doc: str, sides: list[Side]) ->
 
 
 def _settle(tx: Tx, source: Branch, doc: str, sides: list[Side], why: str) -> None:
-    """The base of these keys moves on, and conflicts that waited for them are over."""
+    """Advance the merge base of these keys and close their open conflicts."""
     if not sides:
         return
     own = view_of(tx, source.name, doc).sources[0]
@@ -179,7 +179,7 @@ def _settle(tx: Tx, source: Branch, doc: str, sides: list[Side], why: str) -> No
 
 
 def _record(tx: Tx, source: Branch, into: Branch, doc: str, side: Side) -> bool:
-    """Make the conflict, once for this incoming version; older ones of the key are over."""
+    """Record a conflict once per incoming version and close older ones on the key."""
     conflict_id = conflict_id_of(tx, side.theirs)
     _end_older(tx, source, doc, side.theirs["key"], "superseded", but=conflict_id)
     if tx.one(sql.conflict_by_id, conflict_id=conflict_id):
@@ -203,7 +203,7 @@ def _record(tx: Tx, source: Branch, into: Branch, doc: str, side: Side) -> bool:
 
 
 def _end_older(tx: Tx, source: Branch, doc: str, key: str, why: str, *, but: str) -> None:
-    """Open conflicts of the key that this merge has made pointless."""
+    """Close the open conflicts on a key that this merge made obsolete."""
     for row in tx.all(
         sql.conflicts_open_of_key, from_id=source.branch_id, doc=doc, key=key, but=but
     ):
@@ -244,5 +244,5 @@ def _suggest(tx: Tx, conflict: ConflictPreview) -> None:
     tx.suggest(ShowConflict(conflict_id=conflict.conflict_id), "see both sides", priority="high")
     tx.suggest(
         ResolveConflict(conflict_id=conflict.conflict_id, resolution="use_from"),
-        "take the branch's side",
+        "take the branch's version",
     )

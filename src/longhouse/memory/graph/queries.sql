@@ -1,5 +1,5 @@
 -- name: nodes_listed
--- Nodes of one source, newest first: its newest versions, and those kept for a snapshot.
+-- Nodes of one source, newest first: its newest versions and those kept for a snapshot.
 SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
     until FROM (
     SELECT * FROM graph_versions
@@ -97,14 +97,14 @@ JOIN graph_versions v ON v.ws = :ws AND v.seq = found.tagged
 ORDER BY 1 DESC LIMIT :limit
 
 -- name: nodes_of_time
--- Nodes of one source as they were at any past seq, newest first, read off the whole history.
+-- Nodes of one source as of a past seq, newest first, read from the whole history.
 SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
     until FROM graph_versions
 WHERE doc_id = :doc_id AND kind = 'node' AND deleted = 0 AND seq < :before AND until > :cut
 ORDER BY seq DESC LIMIT :limit
 
 -- name: nodes_named
--- A node by its id alone, on whichever branches it is written, newest first.
+-- The nodes with an id, on any branch, newest first.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until, d.doc, b.name AS branch
 FROM graph_versions v
@@ -114,7 +114,7 @@ WHERE v.ws = :ws AND v.key = :key AND v.kind = 'node' AND v.deleted = 0 AND v.li
 ORDER BY v.seq DESC LIMIT :limit
 
 -- name: nodes_tagged
--- Nodes with a tag, in whichever graph they are, newest first.
+-- Nodes with a tag, in any graph, newest first.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until, d.doc, b.name AS branch
 FROM (
@@ -128,20 +128,20 @@ JOIN branches b ON b.branch_id = d.branch_id
 ORDER BY v.seq DESC
 
 -- name: keys_seen
--- The keys of one source that are there at a cut, newest first.
+-- The keys of one source that exist at a cut, newest first.
 SELECT seq, key, from_id, to_id FROM graph_versions
 WHERE doc_id = :doc_id AND kind = :kind AND deleted = 0 AND seq < :before AND until > :cut
 ORDER BY seq DESC LIMIT :limit
 
 -- name: versions_between
--- What one source shows of the versions between two seqs, tombstones too, newest first.
+-- The versions between two seqs that one source shows, including tombstones, newest first.
 SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
     until FROM graph_versions
 WHERE doc_id = :doc_id AND seq > :after AND seq < :before AND until > :cut
 ORDER BY seq DESC LIMIT :limit
 
 -- name: version_add
--- One version.
+-- Add a version.
 INSERT INTO graph_versions
     (ws, seq, doc_id, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta,
      deleted, until, live)
@@ -150,34 +150,34 @@ VALUES
      :to_id, :meta, :deleted, :until, :live)
 
 -- name: version_end
--- A version is replaced; it stays in the indexes while a derived branch sees it.
+-- End a replaced version; it stays in the indexes if a derived branch shows it.
 UPDATE graph_versions SET until = :until, live = CAST(:live AS INTEGER)
 WHERE ws = :ws AND seq = :seq
 
 -- name: tag_add
--- One tag of a node's version.
+-- Add a tag of a node's version.
 INSERT INTO graph_tags (ws, doc_id, seq, tag, live) VALUES (:ws, :doc_id, :seq, :tag, 1)
 
 -- name: tags_keep
--- The tags of a replaced version that a derived branch sees.
+-- Keep the tags of a replaced version that a derived branch shows.
 UPDATE graph_tags SET live = 0 WHERE ws = :ws AND doc_id = :doc_id AND seq = :seq
 
 -- name: tags_drop
--- The tags of a replaced version that nobody sees.
+-- Drop the tags of a replaced version that no branch shows.
 DELETE FROM graph_tags WHERE ws = :ws AND doc_id = :doc_id AND seq = :seq
 
 -- name: newest_cutoff
--- The newest branching point on a branch: what it saw is kept.
+-- The newest branching point on a branch; versions visible at it are kept.
 SELECT MAX(base_seq) AS cutoff FROM branches WHERE base_branch_id = :branch_id
 
 -- name: merge_base_set
--- From here on this version is where merges of the key start.
+-- Make this version the base for later merges of the key.
 INSERT INTO graph_merge_bases (ws, doc_id, key, merged_seq)
 VALUES (:ws, :doc_id, :key, :seq)
 ON CONFLICT (ws, doc_id, key) DO UPDATE SET merged_seq = excluded.merged_seq
 
 -- name: conflict_add
--- A new conflict; none when this incoming version is known.
+-- Add a conflict; nothing if this incoming version already has one.
 INSERT INTO graph_conflicts
     (ws, conflict_id, from_id, into_id, doc, kind, key, base_seq, theirs_seq, ours_seq,
      created_seq, created_at_ms)
@@ -196,14 +196,14 @@ JOIN branches i ON i.branch_id = c.into_id
 WHERE c.ws = :ws AND c.conflict_id = :conflict_id
 
 -- name: conflict_resolve
--- Decide an open conflict; the row or nothing.
+-- Resolve an open conflict; returns the row or nothing.
 UPDATE graph_conflicts
 SET resolution = :resolution, resolved_seq = :seq, resolved_at_ms = :now
 WHERE ws = :ws AND conflict_id = :conflict_id AND resolved_seq IS NULL
 RETURNING conflict_id
 
 -- name: conflicts_open_of_key
--- Open conflicts of one key that came from a branch.
+-- Open conflicts on one key with changes from one branch.
 SELECT conflict_id FROM graph_conflicts
 WHERE from_id = :from_id AND doc = :doc AND key = :key AND resolved_seq IS NULL
   AND conflict_id <> :but

@@ -1,5 +1,5 @@
 -- name: latest_of_keys
--- The newest version of each key that one source shows at a cut, tombstones too.
+-- The newest version of each key that one source shows at a cut, including tombstones.
 -- differs because a list is bound as JSON and unpacked by json_each.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until
@@ -22,7 +22,7 @@ SELECT doc_id, key, first_seq FROM (
 WHERE first_seq IS NOT NULL
 
 -- name: edges_from
--- Edges that leave these nodes, as one source shows them at a cut, tombstones too.
+-- Edges that leave these nodes, as one source shows them at a cut, including tombstones.
 -- differs because a list is bound as JSON and unpacked by json_each.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until
@@ -32,7 +32,7 @@ WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.from_id = k.value
 LIMIT :limit
 
 -- name: edges_into
--- Edges that lead to these nodes, as one source shows them at a cut, tombstones too.
+-- Edges that lead to these nodes, as one source shows them at a cut, including tombstones.
 -- differs because a list is bound as JSON and unpacked by json_each.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until
@@ -42,7 +42,7 @@ WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.to_id = k.value
 LIMIT :limit
 
 -- name: edges_between
--- Edges from these nodes to these nodes, as one source shows them at a cut, tombstones too.
+-- Edges from these nodes to these nodes, as one source shows them at a cut, including tombstones.
 -- differs because a list is bound as JSON and unpacked by json_each.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until

@@ -1,4 +1,4 @@
-"""`graph.query` and `graph.validate`: reading a bounded slice, and checking the whole."""
+"""`graph.query` reads a bounded slice of a graph; `graph.validate` checks all of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["query_graph", "validate_graph"]
     ],
 )
 def query_graph(tx: Tx, req: QueryGraph) -> GraphPage:
-    """Nodes that match every filter, newest first, and the edges between them."""
+    """Nodes that match all filters, newest first, and the edges between them."""
     where = scope(tx, "graph", target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     before = req.cursor if req.cursor is not None else ENDLESS
@@ -83,7 +83,7 @@ def _filter(req: QueryGraph) -> NodeFilter:
     trim=[Pop("errors", leave=1), Clip("errors.message", 80)],
 )
 def validate_graph(tx: Tx, req: ValidateGraph) -> GraphValid:
-    """Find edges whose ends are not there."""
+    """Find edges that point to missing nodes."""
     where = scope(tx, "graph", target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     nodes = sum(len(batch) for batch in keys_seen(tx, view, "node"))
@@ -102,7 +102,7 @@ def validate_graph(tx: Tx, req: ValidateGraph) -> GraphValid:
                         code="EDGE_ENDPOINT_MISSING",
                         key=key_of(row["key"]),
                         missing=missing,
-                        message=f"{row['key']} leads to no node: {', '.join(missing)}",
+                        message=f"{row['key']}: missing node {', '.join(missing)}",
                     )
                 )
     return GraphValid(

@@ -1,4 +1,4 @@
-"""The graph's SQL; its commands are the memory room's."""
+"""The graph's SQL; its commands are declared on the memory room."""
 
 from longhouse.store.queries import Queries
 

@@ -1,4 +1,4 @@
-"""Versions as rows and as values: what is stored, what is shown, and when two are the same."""
+"""Converts stored versions to nodes and edges, and compares versions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 FIELDS = ("type", "title", "text", "status", "tags", "meta")
-"""What makes up a state, besides whether it is there; tags and meta are kept in one spelling."""
+"""The fields compared between versions; tags and meta are stored in a canonical form."""
 
 
 def edge_key(from_: str, rel: str, to: str) -> str:
-    """The key of an edge: no part of it holds a `|`."""
+    """The key of an edge; none of its parts contains a `|`."""
     return f"{from_}|{rel}|{to}"
 
 
@@ -73,17 +73,17 @@ def state_from(row: Row) -> Node | Edge:
 
 
 def shown(row: Row | None) -> State | None:
-    """A version as built-in values, where a node or an edge may stand."""
+    """A version as built-in values, for fields that hold a node or an edge."""
     return msgspec.to_builtins(state_from(row)) if row is not None else None
 
 
 def same(one: Row | None, other: Row | None) -> bool:
-    """Whether two versions say the same; one that is deleted says what none says."""
+    """Whether two versions have the same content; a deleted version equals a missing one."""
     return _said(one) == _said(other)
 
 
 def changed_fields(before: Row | None, after: Row | None) -> int:
-    """How many fields differ; being created or deleted counts as one."""
+    """How many fields differ; creation or deletion counts as one."""
     one, other = _said(before), _said(after)
     if one is None or other is None:
         return int(one is not other)

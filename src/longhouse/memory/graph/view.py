@@ -1,8 +1,8 @@
-"""What a branch sees of a graph: the newest version of each key inside the branch's sources.
+"""What a branch shows of a graph: the newest version of each key among the branch's sources.
 
-A nearer source shadows the keys that it has, deleted or not. Sources are disjoint in seq and come
-newest first, so a page is read off them one after the other, and only the versions that somebody
-sees are in the indexes it is read from.
+A nearer source shadows the keys it has, deleted or not. Sources do not overlap in seq and come
+newest first, so a page is read from one after the other. The indexes it is read from hold only the
+versions that some branch shows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CHUNK = 500
 
 
 class NodeFilter(NamedTuple):
-    """What a node must be; None asks for nothing."""
+    """Conditions a node must meet; None means no condition."""
 
     ids: frozenset[str] | None = None
     types: frozenset[str] | None = None
@@ -66,14 +66,14 @@ class NodeFilter(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """A page of rows, and the seq to go on below when there may be more."""
+    """A page of rows, and the cursor for the next page if there may be one."""
 
     rows: list[Row]
     more_from: int | None
 
 
 def visible(tx: Tx, view: View, keys: Iterable[str]) -> dict[str, Row]:
-    """The versions of these keys that the view shows, tombstones too."""
+    """The versions of these keys that the view shows, including tombstones."""
     found: dict[str, Row] = {}
     left = list(dict.fromkeys(keys))
     for source in view.written:
@@ -86,15 +86,15 @@ def visible(tx: Tx, view: View, keys: Iterable[str]) -> dict[str, Row]:
 
 
 def shows(tx: Tx, view: View, key: str, seq: int) -> bool:
-    """Whether this version of the key is the one that the view shows."""
+    """Whether this version of the key is the one the view shows."""
     row = visible(tx, view, [key]).get(key)
     return row is not None and row["seq"] == seq and not row["deleted"]
 
 
 def node_page(tx: Tx, view: View, wanted: NodeFilter, *, before: int, limit: int) -> Nodes:
-    """At most `limit` nodes below `before` that are wanted, newest first.
+    """Up to `limit` nodes below `before` that pass the filter, newest first.
 
-    Looks at a bounded number of rows: a page may end early and still say that there is more.
+    Reads a bounded number of rows, so a page may stop early and still report more.
     """
     if wanted.ids is not None:
         rows = visible(tx, view, wanted.ids).values()
@@ -130,7 +130,7 @@ def unshadowed(tx: Tx, view: View, depth: int, rows: list[Row]) -> list[Row]:
 
 
 def edges_among(tx: Tx, view: View, ids: list[str], limit: int) -> list[Row]:
-    """Edges from one of these nodes to another of them, newest first."""
+    """Edges between these nodes, newest first."""
     if not ids or not limit:
         return []
     found: dict[str, Row] = {}
@@ -146,7 +146,7 @@ def edges_among(tx: Tx, view: View, ids: list[str], limit: int) -> list[Row]:
 def edges_at(
     tx: Tx, view: View, ids: list[str], way: Literal["from", "into"], limit: int
 ) -> list[Row]:
-    """At most about `limit` edges that leave these nodes or lead to them, newest first."""
+    """Up to `limit` edges out of (`from`) or into (`into`) these nodes, newest first."""
     if not ids:
         return []
     query = sql.edges_from if way == "from" else sql.edges_into
@@ -162,17 +162,17 @@ def edges_at(
 
 
 def nodes_named(tx: Tx, key: str, limit: int = 20) -> list[Row]:
-    """The node of that id on whichever branches it is written, newest first."""
+    """The nodes with that id, on any branch, newest first."""
     return tx.all(sql.nodes_named, key=key, limit=limit)
 
 
 def nodes_tagged(tx: Tx, tag: str, *, before: int, limit: int) -> list[Row]:
-    """Nodes with that tag in whichever graph, newest first; of one id there may be several."""
+    """Nodes with that tag in any graph, newest first; an id may appear more than once."""
     return tx.all(sql.nodes_tagged, tag=tag, before=before, limit=limit)
 
 
 def keys_seen(tx: Tx, view: View, kind: str) -> Iterator[list[Row]]:
-    """All keys of that kind that the view shows, in chunks: for checks of the whole graph."""
+    """All keys of that kind that the view shows, in chunks; for checks of the whole graph."""
     for depth, source in enumerate(view.written):
 
         def fetch(before: int, count: int, source: Source = source) -> list[Row]:
@@ -191,14 +191,14 @@ def keys_seen(tx: Tx, view: View, kind: str) -> Iterator[list[Row]]:
 
 
 def _edges(tx: Tx, source: Source, ids: list[str]) -> list[Row]:
-    """Walk what leaves the nodes; where that is a crowd, ask for each pair instead."""
+    """Read all edges out of the nodes; if there are too many, query each pair of nodes instead."""
     asked: dict[str, Any] = {"doc_id": source.doc_id, "ids": _json(ids), "cut": source.cut}
     rows = tx.all(sql.edges_from, limit=_MOST_EDGES_WALKED + 1, **asked)
     return rows if len(rows) <= _MOST_EDGES_WALKED else tx.all(sql.edges_between, **asked)
 
 
 def _rows(tx: Tx, source: Source, wanted: NodeFilter, before: int, count: int) -> Iterator[Row]:
-    """Nodes of one source, newest first, off the narrowest index that the filter allows."""
+    """Nodes of one source, newest first, from the most selective index the filter allows."""
     before = min(before, source.cut + 1)
     if source.cut < NOW and not source.pinned:
         return _paged(_fetch(tx, source, sql.nodes_of_time), before, count)
@@ -225,8 +225,8 @@ def _rows(tx: Tx, source: Source, wanted: NodeFilter, before: int, count: int) -
 def _with_words(tx: Tx, source: Source, text: Wanted, before: int, count: int) -> Iterator[Row]:
     """Nodes by their words.
 
-    To search in one document alone costs something for each hit, the more the larger it is: it is
-    done only once most hits turned out to be of others.
+    Restricting the search to one document adds a cost per hit that grows with the document, so it
+    starts only once most hits turn out to belong to other documents.
     """
     doc_id = None
     while True:
@@ -257,7 +257,7 @@ def _fetch(
 
 
 def _paged(fetch: Callable[[int, int], list[Row]], before: int, count: int) -> Iterator[Row]:
-    """All rows of a query that pages by seq; pages grow while the reader goes on."""
+    """All rows of a query that pages by seq; pages grow as the reader continues."""
     while True:
         rows = fetch(before, count)
         yield from rows

@@ -1,4 +1,4 @@
-"""The values of documents: what their commands take and give, and what the room's others share."""
+"""Requests and results of the document commands, and types that the whole room shares."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ __all__ = [
 ]
 
 BranchName = Annotated[str, Meta(min_length=1, max_length=160)]
-"""Room for the name under which a deleted branch is kept; a new name has at most 128."""
+"""Long enough for the name a deleted branch is kept under; a new name is limited to 128."""
 DocName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\A[^@|\s\x00-\x1f\x7f]+\Z")]
 Format = Annotated[str, Meta(min_length=1, max_length=64)]
-AsOf = Annotated[int, Meta(ge=0, le=2**53, description="read the past: nothing after this seq")]
+AsOf = Annotated[int, Meta(ge=0, le=2**53, description="read the state as of this seq")]
 TargetId = Annotated[
     str,
     Meta(
@@ -66,7 +66,7 @@ MergeLimit = Annotated[int, Meta(ge=1, le=200)]
 
 
 class TargetRef(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A plan or task by id; the kind, where given, must be the id's own."""
+    """A plan or task by id; `kind`, if given, must match the id."""
 
     id: TargetId
     kind: Literal["plan", "task"] | None = None
@@ -85,7 +85,7 @@ class ReasoningRef(Value, frozen=True, kw_only=True):
 
 
 class TargetInfo(Value, frozen=True, kw_only=True):
-    """What is known about a target; the room that owns plans and tasks fills it."""
+    """A plan or task, as the room that owns it describes it."""
 
     id: str
     kind: Literal["plan", "task"]
@@ -94,7 +94,7 @@ class TargetInfo(Value, frozen=True, kw_only=True):
 
 
 class Entry(Value, frozen=True, kw_only=True):
-    """One entry of a document, with the branch that it was written on."""
+    """One entry of a document, with the branch it was written on."""
 
     seq: int
     ts: str
@@ -114,7 +114,7 @@ class Entry(Value, frozen=True, kw_only=True):
 
 
 class Pagination(Value, frozen=True, kw_only=True):
-    """Where a page stands; `next_cursor` continues it, with `as_of` where the page names one."""
+    """The position of a page; pass `next_cursor`, and `as_of` if present, to get the next one."""
 
     cursor: int | None
     next_cursor: int | None = None
@@ -125,7 +125,7 @@ class Pagination(Value, frozen=True, kw_only=True):
 
 
 class CommitNote(Request["NoteCommitted"], frozen=True, kw_only=True):
-    """Append one note to a plan's or task's notes, or to a document of a branch."""
+    """Append a note to the notes of a plan or task, or to a document on a branch."""
 
     content: Annotated[Text, also("text", "note", "body", "message", "markdown", "value")]
     target: Annotated[Target, _TARGET] | None = None
@@ -137,7 +137,7 @@ class CommitNote(Request["NoteCommitted"], frozen=True, kw_only=True):
 
 
 class NoteCommitted(Result, frozen=True, kw_only=True):
-    """The note as kept, but for its content, of which at most 200 characters are repeated."""
+    """The note as stored; its content is cut to 200 characters."""
 
     entry: Entry
     ref: str
@@ -145,7 +145,7 @@ class NoteCommitted(Result, frozen=True, kw_only=True):
 
 
 class ShowDocument(Request["Page"], frozen=True, kw_only=True):
-    """Read a document from its tail."""
+    """Read a page of a document, starting with the newest entries."""
 
     target: Annotated[Target, _TARGET] | None = None
     doc_kind: Literal["notes", "trace"] = "trace"
@@ -196,7 +196,7 @@ class DocumentList(Result, frozen=True, kw_only=True):
 
 
 class DiffDocument(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """What one branch's document has that another's has not."""
+    """Entries of a document that one branch shows and another does not."""
 
     from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "left", "branch")]
     to: Annotated[BranchName, also("dest", "into", "to_branch", "right", "head")]
@@ -215,7 +215,7 @@ class DocumentDiff(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class MergeDocuments(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Copy the notes of one branch into another, each once."""
+    """Copy the notes of one branch into another, each only once."""
 
     from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "left", "branch")]
     into: Annotated[BranchName, also("to", "dest", "target", "to_branch")] | None = None
@@ -237,10 +237,10 @@ class DocumentsMerged(Result, frozen=True, kw_only=True, rename={"from_": "from"
 
 
 class ExportDocuments(Request, frozen=True, kw_only=True):
-    """Everything needed to take a plan or task up again: refs, notes and trace."""
+    """Everything needed to resume a plan or task: refs, notes and trace."""
 
     target: Annotated[Target, _TARGET] | None = None
-    """The one in focus where none is named."""
+    """Defaults to the plan or task in focus."""
     notes_limit: Annotated[int, Meta(ge=0, le=500)] = 20
     trace_limit: Annotated[int, Meta(ge=0, le=500)] = 50
     as_of: AsOf | None = None
@@ -269,7 +269,7 @@ class DocumentExport(Result, frozen=True, kw_only=True):
 
 
 class SearchDocuments(Request, frozen=True, kw_only=True):
-    """Find entries and nodes by their words; `word*` finds words that begin so."""
+    """Find entries and nodes by their words; `word*` matches by prefix."""
 
     text: Annotated[str, Meta(min_length=1, max_length=400), SEARCH_WORDS]
     branch: Annotated[BranchName, _BRANCH] | None = None

@@ -1,4 +1,4 @@
-"""The values of the typed graph: operations, nodes, edges, changes, conflicts."""
+"""Requests and results of the graph commands: operations, nodes, edges, changes, conflicts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Words = Annotated[list[str], Meta(max_length=200)]
 
 
 class NodeUpsert(Value, frozen=True, tag="node_upsert", tag_field="op", forbid_unknown_fields=True):
-    """Write a node as given; what is left out is not kept."""
+    """Write a node; fields left out are cleared."""
 
     id: str
     type: str
@@ -74,7 +74,7 @@ class NodeUpsert(Value, frozen=True, tag="node_upsert", tag_field="op", forbid_u
 
 
 class NodeDelete(Value, frozen=True, tag="node_delete", tag_field="op", forbid_unknown_fields=True):
-    """Write a node's tombstone; its edges stay and graph.validate finds them."""
+    """Delete a node; its edges stay, and graph.validate reports them."""
 
     id: str
 
@@ -87,7 +87,7 @@ class EdgeUpsert(
     forbid_unknown_fields=True,
     rename={"from_": "from"},
 ):
-    """Write an edge as given; its ends may come later."""
+    """Write an edge; its nodes may be written later."""
 
     from_: str
     rel: str
@@ -103,7 +103,7 @@ class EdgeDelete(
     forbid_unknown_fields=True,
     rename={"from_": "from"},
 ):
-    """Write an edge's tombstone."""
+    """Delete an edge."""
 
     from_: str
     rel: str
@@ -137,7 +137,7 @@ class Edge(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 State = dict[str, Any]
-"""A node or an edge as built-in values, where either may stand."""
+"""A node or an edge as built-in values."""
 
 
 class EdgeKey(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
@@ -154,7 +154,7 @@ class Applied(Value, frozen=True, kw_only=True):
 
 
 class ApplyGraph(Request, frozen=True, kw_only=True):
-    """Write nodes and edges, all of the operations or none."""
+    """Write nodes and edges: all operations apply, or none."""
 
     ops: Annotated[
         list[Op],
@@ -203,7 +203,7 @@ class GraphPage(Result, frozen=True, kw_only=True):
 
 
 class ValidateGraph(Request, frozen=True, kw_only=True):
-    """Find edges whose ends are not there."""
+    """Find edges that point to missing nodes."""
 
     target: Target | None = None
     branch: BranchName | None = None
@@ -234,7 +234,7 @@ class GraphValid(Result, frozen=True, kw_only=True):
 
 
 class DiffGraph(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """What is different on one branch, seen from another."""
+    """Nodes and edges that differ between two branches."""
 
     from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "branch")]
     to: BranchName
@@ -245,7 +245,7 @@ class DiffGraph(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class Change(Value, frozen=True, kw_only=True):
-    """A node or edge as `to` has it; `seq` is its version and pages the list."""
+    """A node or edge as `to` shows it; `seq` identifies the version and serves as cursor."""
 
     kind: Literal["node", "edge"]
     seq: int
@@ -263,7 +263,7 @@ class GraphDiff(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class MergeGraph(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Merge a branch's graph back into its base, three ways."""
+    """Merge a branch's graph back into its base with a three-way merge."""
 
     from_: Annotated[BranchName, also("source", "src", "from_branch", "branch")]
     into: BranchName | None = None
@@ -282,7 +282,7 @@ class ConflictPreview(Value, frozen=True, kw_only=True):
 
 
 class DiffSummary(Value, frozen=True, kw_only=True):
-    """How much the incoming side changed, over the keys merged or in conflict."""
+    """How much the branch changed, counted over merged and conflicting keys."""
 
     nodes_changed: int
     edges_changed: int
@@ -333,14 +333,14 @@ class ConflictList(Result, frozen=True, kw_only=True):
 
 
 class ShowConflict(Request, frozen=True, kw_only=True):
-    """Show both sides of a conflict and what they started from."""
+    """Show both sides of a conflict and their common base."""
 
     conflict_id: ConflictId
     as_of: AsOf | None = None
 
 
 class MergeConflict(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """`theirs` comes from the branch, `ours` is the destination's; null means it was not there."""
+    """`theirs` is the branch's version, `ours` the destination's; null means it did not exist."""
 
     conflict_id: str
     kind: Literal["node", "edge"]
@@ -368,7 +368,7 @@ class ConflictOpened(Result, frozen=True, kw_only=True):
 
 
 class ResolveConflict(Request, frozen=True, kw_only=True):
-    """Decide a conflict: take the branch's side, or keep the destination's."""
+    """Resolve a conflict: take the branch's version, or keep the destination's."""
 
     conflict_id: ConflictId
     resolution: Annotated[

@@ -1,4 +1,4 @@
-"""The values of branches, commits, refs and tags: what their commands take and give."""
+"""Requests and results of the commands on branches, commits, refs and tags."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BranchInfo(Value, frozen=True, kw_only=True):
 
 
 class CreateBranch(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Make a branch from a snapshot of another; nothing is copied."""
+    """Create a branch from a snapshot of another; nothing is copied."""
 
     name: Annotated[BranchName, _NAME]
     from_: Annotated[BranchName, also("base", "source", "parent", "from_branch")] | None = None
@@ -72,7 +72,7 @@ class ListBranches(Request, frozen=True, kw_only=True):
     cursor: Seq | None = None
     as_of: AsOf | None = None
     deleted: bool = False
-    """Show deleted branches that can be restored, too."""
+    """Include deleted branches that can be restored."""
 
 
 class ListedBranch(BranchInfo, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ class BranchList(Result, frozen=True, kw_only=True):
 
 
 class Checkout(Request, frozen=True, kw_only=True):
-    """Choose the branch that commands without a target mean."""
+    """Choose the branch that commands without a target use."""
 
     ref: Annotated[BranchName, also("branch", "branch_name", "name", "to")]
 
@@ -101,7 +101,7 @@ class CheckedOut(Result, frozen=True, kw_only=True):
 
 
 class RenameBranch(Request, frozen=True, kw_only=True):
-    """Give a branch another name; everything on it goes along."""
+    """Rename a branch; its content is unaffected."""
 
     old: Annotated[BranchName, also("branch", "name", "from", "old_name")]
     new: Annotated[BranchName, also("to", "new_name")]
@@ -114,7 +114,7 @@ class BranchRenamed(Result, frozen=True, kw_only=True):
 
 
 class DeleteBranch(Request, frozen=True, kw_only=True):
-    """Delete a branch; `force` when its base lacks notes or graph changes that are on it."""
+    """Delete a branch; needs `force` if it has notes or graph changes its base lacks."""
 
     name: Annotated[BranchName, _NAME]
     force: bool = False
@@ -125,11 +125,11 @@ class BranchDeleted(Result, frozen=True, kw_only=True):
     name: str
     deleted: bool
     kept_as: str | None = None
-    """Where its content stays, when its base lacks some of it; rename that to restore it."""
+    """The name its unmerged content is kept under; rename that branch to restore it."""
 
 
 class Commit(Value, frozen=True, kw_only=True):
-    """A note as version control shows it."""
+    """A note, as shown by version control."""
 
     ref: str
     seq: int
@@ -158,7 +158,7 @@ class Committed(Result, frozen=True, kw_only=True):
 
 
 class LogCommits(Request, frozen=True, kw_only=True):
-    """Recent commits of a branch, or up to a tag or commit, newest first."""
+    """Recent commits of a branch, or those up to a tag or commit, newest first."""
 
     ref: Annotated[BranchName, _NAME] | None = None
     cursor: Seq | None = None
@@ -175,7 +175,7 @@ class CommitLog(Result, frozen=True, kw_only=True):
 
 
 class ShowRefLog(Request, frozen=True, kw_only=True):
-    """How refs moved, newest first."""
+    """The history of ref movements, newest first."""
 
     ref: Annotated[BranchName, _NAME] | None = None
     cursor: Seq | None = None
@@ -212,7 +212,7 @@ class RefPointer(Result, frozen=True, kw_only=True):
 
 
 class CreateTag(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Name a commit."""
+    """Tag a commit."""
 
     name: TagName
     from_: CommitRef | None = None
@@ -234,7 +234,7 @@ class TagCreated(Result, frozen=True, kw_only=True):
 
 
 class ListTags(Request, frozen=True, kw_only=True):
-    """List the tags by name."""
+    """List tags in order of name."""
 
     limit: Limit = 200
     as_of: AsOf | None = None
