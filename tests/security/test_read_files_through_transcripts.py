@@ -75,7 +75,7 @@ def test_only_plain_transcripts_are_opened(lh: Lh, secret: Path) -> None:
     root = lh.house.settings.transcripts[0]
     os.mkfifo(root / "pipe.jsonl")
     (root / "notes.txt").write_text(SECRET)
-    for name, why in (("pipe.jsonl", "no plain file"), ("notes.txt", "only .jsonl files")):
+    for name, why in (("pipe.jsonl", "not a regular file"), ("notes.txt", "only .jsonl files")):
         error = lh.refused("docs.transcripts.open", ref={"path": name, "line": 1})
         assert why in error["message"]
     assert lh("docs.transcripts.search", query=SECRET)["hits"] == []

@@ -173,7 +173,7 @@ def test_making_anchors_is_all_or_nothing_and_repeatable(lh: Lh) -> None:
 def test_an_anchor_cannot_lie_inside_itself(lh: Lh) -> None:
     boot(lh, {"id": "a:one"}, {"id": "a:two", "parent_id": "a:one"})
     error = lh.refused("think.anchor.bootstrap", anchors=[{"id": "a:one", "parent_id": "a:two"}])
-    assert "lies below" in error["message"]
+    assert "is below" in error["message"]
 
 
 def test_renaming_keeps_the_old_name_and_what_is_known(lh: Lh) -> None:

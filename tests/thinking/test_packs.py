@@ -164,7 +164,7 @@ def test_a_context_pack_holds_notes_trace_and_cards(lh: Lh) -> None:
     assert ids(there["cards"]) == ["CARD-H1"]
     for name in ("ref", *named):
         error = lh.refused("think.context.pack", target=made["id"], **{name: "main"})
-        assert f"give either target or {name}" in error["message"]
+        assert f"pass either target or {name}" in error["message"]
 
 
 @pytest.mark.proves("MEM-200", "MEM-204", "MEM-205")

@@ -54,7 +54,7 @@ def test_a_target_is_given_alone(lh: Lh) -> None:
             args = {**msgspec.to_builtins(command.example), "target": target, name: NAMED[name]}
             error = lh.refused(command.cmd, **args)
             assert error["code"] == "INVALID_INPUT"
-            assert f"give either target or {name}" in error["message"], command.cmd
+            assert f"pass either target or {name}" in error["message"], command.cmd
             tried.add(command.cmd)
     assert tried >= {*CARDS, *TRACES, "think.link", "think.publish", "think.subgoal.open"}
 

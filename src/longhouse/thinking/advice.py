@@ -1,4 +1,4 @@
-"""What `status` says about cards: that something about the work in focus is still open."""
+"""What `status` reports about cards: an open one about the work in focus."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["open_cards"]
 
 @room.advises
 def open_cards(tx: Tx) -> Advice:
-    """Whoever has something in focus hears of its newest open hypothesis or question."""
+    """Suggest the newest open hypothesis or question about the work in focus."""
     focus = standing(tx).focus
     if focus is None:
         return Advice()
-    from longhouse.memory import view_of  # few calls of `status` come this far
+    from longhouse.memory import view_of  # few `status` calls get this far
     from longhouse.thinking.places import place_of
     from longhouse.thinking.selecting import OPEN, Looker
     from longhouse.thinking.types.reads import ShowWatch

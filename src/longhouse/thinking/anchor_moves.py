@@ -1,4 +1,4 @@
-"""Writes of anchors: make several, rename, merge, and write down something about one."""
+"""Writing anchors: create, rename and merge them, and add a card to one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = ["boot_anchors", "merge_anchors", "note_anchor", "rename_anchor"]
     ),
 )
 def boot_anchors(tx: Tx, req: BootAnchors) -> AnchorsBooted:
-    """Make several anchors, all of them or none; those that are there are brought up to date."""
+    """Create several anchors, all or none; existing ones are updated."""
     made = []
     for draft in sorted(req.anchors, key=lambda one: one.id.lower()):
         anchor, created = put_anchor(tx, draft, field=f"anchors.{draft.id}")
@@ -62,7 +62,7 @@ def boot_anchors(tx: Tx, req: BootAnchors) -> AnchorsBooted:
     example=RenameAnchor(from_="a:cache", to="a:page-cache"),
 )
 def rename_anchor(tx: Tx, req: RenameAnchor) -> AnchorsMerged:
-    """Give an anchor another id; the old one stays its alias."""
+    """Rename an anchor; the old id becomes an alias."""
     old, new = req.from_.lower(), req.to.lower()
     known = resolve(tx, old)
     if known.anchor is None:
@@ -76,12 +76,12 @@ def rename_anchor(tx: Tx, req: RenameAnchor) -> AnchorsMerged:
         )
     if tx.one(sql.anchor_one, anchor_id=new):
         raise Conflict(
-            f"to: {new} is an anchor already",
+            f"to: anchor {new} already exists",
             recovery=f"merge them: think.anchor.merge into={new} from=[{old}]",
         )
     owner = tx.value(sql.alias_of, alias=new)
     if owner not in (None, old):
-        raise Conflict(f"to: {new} is another name of {owner}", recovery="choose another id")
+        raise Conflict(f"to: {new} is an alias of {owner}", recovery="choose another id")
     if owner == old:
         tx.run(sql.alias_drop, alias=new)
     moved = msgspec.structs.replace(known.anchor, id=new, updated_at_ms=tx.now_ms)
@@ -97,7 +97,7 @@ def rename_anchor(tx: Tx, req: RenameAnchor) -> AnchorsMerged:
     example=MergeAnchors(into="a:core", from_=["a:kernel"]),
 )
 def merge_anchors(tx: Tx, req: MergeAnchors) -> AnchorsMerged:
-    """Make several anchors one; their ids and aliases become its aliases."""
+    """Merge anchors into one; their ids and aliases become its aliases."""
     into = resolve(tx, req.into)
     if into.anchor is None:
         raise unknown_anchor(req.into)
@@ -118,7 +118,7 @@ def merge_anchors(tx: Tx, req: MergeAnchors) -> AnchorsMerged:
 
 
 def _become(tx: Tx, old: str, new: str) -> None:
-    """Everything that named the old anchor names the new one, and the old id is its alias."""
+    """Point everything that names the old anchor at the new one; the old id becomes an alias."""
     tx.run(sql.aliases_move, anchor_id=old, into=new)
     tx.run(sql.anchor_drop, anchor_id=old)
     tx.run(sql.alias_put, alias=old, anchor_id=new)
@@ -152,7 +152,7 @@ def _now(tx: Tx, anchor_id: str) -> Anchor:
     ),
 )
 def note_anchor(tx: Tx, req: AnchorNote) -> AnchorNoted:
-    """Write down something about one part of the system, making its anchor if need be."""
+    """Write a card about one part of the system; creates its anchor if needed."""
     kind = check_type(req.card_type, "card_type")
     anchor, created = put_anchor(tx, _draft_of(tx, req))
     place = _place(tx, req)
@@ -184,7 +184,7 @@ def note_anchor(tx: Tx, req: AnchorNote) -> AnchorNoted:
 
 
 def _draft_of(tx: Tx, req: AnchorNote) -> AnchorDraft:
-    """The anchor as the note tells of it; the note's title names a new anchor and no old one."""
+    """The anchor fields that the note gives; its title names only a new anchor."""
     names = [name for name in AnchorDraft.__struct_fields__ if name != "id"]
     given = {name: getattr(req, name) for name in names}
     if resolve(tx, req.anchor).anchor is not None:
@@ -193,7 +193,7 @@ def _draft_of(tx: Tx, req: AnchorNote) -> AnchorDraft:
 
 
 def _place(tx: Tx, req: AnchorNote) -> Place:
-    """The task it belongs to where one is named, else documents that are about anchors alone."""
+    """The named task's documents, else the documents kept for anchors."""
     if req.target is not None or req.step is not None:
         return place_of(tx, req)
     branch = ensure_branch(tx, bootstrap(tx))

@@ -1,4 +1,4 @@
-"""Reads of anchors: the list, what is known about one, the map as text, and what is broken."""
+"""Reading anchors: the list, one anchor with its cards, the map as text, and lint."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AnchorLens(NamedTuple):
 
 
 def all_anchors(tx: Tx) -> list[Anchor]:
-    """Every anchor with its aliases, by id."""
+    """Every anchor with its aliases, in order of id."""
     aliases: dict[str, list[str]] = {}
     for row in tx.all(sql.aliases_all):
         aliases.setdefault(row["anchor_id"], []).append(row["alias"])
@@ -66,7 +66,7 @@ def all_anchors(tx: Tx) -> list[Anchor]:
     ],
 )
 def list_anchors(tx: Tx, req: ListAnchors) -> AnchorList:
-    """The anchors by id, those that match."""
+    """List anchors that match, in order of id."""
     text = (req.text or "").lower()
     found = [
         anchor
@@ -83,7 +83,7 @@ def list_anchors(tx: Tx, req: ListAnchors) -> AnchorList:
 
 
 def lens_on(tx: Tx, name: str, *, drafts: bool, limit: int) -> AnchorLens | None:
-    """What is known about an anchor; None where nobody has made it and no card is about it."""
+    """An anchor with its cards; None if it does not exist and no card has its tag."""
     anchor = anchor_named(tx, name)
     names = [anchor.id, *anchor.aliases] if anchor else [name.lower()]
     newest: dict[str, LinkedCard] = {}
@@ -106,8 +106,8 @@ def lens_on(tx: Tx, name: str, *, drafts: bool, limit: int) -> AnchorLens | None
         anchor = _unregistered(name.lower(), linked)
         tx.warn(
             "ANCHOR_UNREGISTERED",
-            f"{anchor.id} is named by cards, but nobody has made it",
-            "make it with think.macro.anchor.note or think.anchor.bootstrap",
+            f"cards are tagged {anchor.id}, but the anchor does not exist",
+            "create it with think.macro.anchor.note or think.anchor.bootstrap",
         )
     return AnchorLens(
         anchor,
@@ -123,7 +123,7 @@ def _fields(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _canonical(card: LinkedCard) -> bool:
-    """Pinned, tagged canonical, decided, shown or tested, and not marked as a draft."""
+    """Pinned, tagged `v:canon`, or a decision, evidence or test; and not marked as a draft."""
     if has_draft_marker(card.tags):
         return False
     return PINNED in card.tags or CANON in card.tags or card.type in _ORDER
@@ -163,7 +163,7 @@ def _unregistered(name: str, linked: list[LinkedCard]) -> Anchor:
     ],
 )
 def snapshot_anchor(tx: Tx, req: SnapshotAnchor) -> AnchorSnapshot:
-    """What is known about one part of the system, what is settled first."""
+    """Everything known about one part of the system, settled cards first."""
     drafts = req.include_drafts or req.all_lanes
     lens = lens_on(tx, req.anchor, drafts=drafts, limit=req.limit)
     if lens is None:
@@ -180,14 +180,14 @@ def snapshot_anchor(tx: Tx, req: SnapshotAnchor) -> AnchorSnapshot:
 
 def unknown_anchor(name: str) -> UnknownId:
     return UnknownId(
-        f"anchor: there is no {name[:80]}, and no card is about it",
-        recovery="copy an id from think.anchor.list, or make it with think.macro.anchor.note",
-        suggest=[Suggestion(ListAnchors(), "see the anchors there are")],
+        f"anchor: there is no {name[:80]}, and no card is tagged with it",
+        recovery="copy an id from think.anchor.list, or create it with think.macro.anchor.note",
+        suggest=[Suggestion(ListAnchors(), "list the anchors")],
     )
 
 
 def _tasks(tx: Tx, linked: list[LinkedCard], limit: int) -> list[AnchorTask]:
-    """The tasks and plans whose cards are about it, newest first."""
+    """The tasks and plans that have cards about the anchor, newest first."""
     found: dict[str, list[LinkedCard]] = {}
     for card in linked:
         if match := CANONICAL.match(card.branch):
@@ -213,7 +213,7 @@ def _tasks(tx: Tx, linked: list[LinkedCard], limit: int) -> list[AnchorTask]:
 
 @room.command("think.anchor.export", example=ExportAnchors(), trim=[Clip("text", 200)])
 def export_anchors(tx: Tx, req: ExportAnchors) -> AnchorExport:
-    """The map of anchors as a Mermaid diagram or as text; the same map, the same text."""
+    """Export the map of anchors as a Mermaid diagram or as text."""
     anchors = all_anchors(tx)
     made = _mermaid(anchors) if req.format == "mermaid" else _plain(anchors)
     return AnchorExport(format=req.format, count=len(anchors), text="\n".join(made))
@@ -254,7 +254,7 @@ def _plain(anchors: list[Anchor]) -> Iterator[str]:
     trim=[Pop("issues", leave=1), Clip("issues.message", 80)],
 )
 def lint_anchors(tx: Tx, req: LintAnchors) -> AnchorLint:
-    """Find anchors whose relations lead nowhere, in circles, or by an old name."""
+    """Find anchors whose relations are missing, cyclic, or use an alias."""
     issues = sorted(_faults(tx), key=lambda one: (one.severity, one.code, one.anchor, one.message))
     return AnchorLint(
         ok=not issues,
@@ -276,9 +276,10 @@ def _faults(tx: Tx) -> Iterator[AnchorIssue]:
 
     for alias, owner in sorted(aliases.items()):
         if owner not in anchors:
-            yield error("ALIAS_DANGLING", alias, f"{alias} stands for {owner}, which is gone")
+            said = f"{alias} is an alias of {owner}, which does not exist"
+            yield error("ALIAS_DANGLING", alias, said)
         if alias in anchors:
-            yield warning("ALIAS_COLLIDES_WITH_ANCHOR_ID", alias, f"{alias} is an id as well")
+            yield warning("ALIAS_COLLIDES_WITH_ANCHOR_ID", alias, f"{alias} is also an anchor id")
     for anchor in anchors.values():
         if anchor.parent_id == anchor.id:
             yield error("SELF_PARENT", anchor.id, f"{anchor.id} is its own parent")
@@ -291,11 +292,11 @@ def _faults(tx: Tx) -> Iterator[AnchorIssue]:
                 said = f"{anchor.id} names {other}, an alias of {aliases[other]}"
                 yield warning("RELATION_USES_ALIAS", anchor.id, said)
             elif other not in anchors:
-                yield error(code, anchor.id, f"{anchor.id} names {other}, which is not there")
+                yield error(code, anchor.id, f"{anchor.id} names {other}, which does not exist")
         if _in_a_circle(anchors, anchor):
-            yield error("PARENT_CYCLE", anchor.id, f"{anchor.id} lies inside itself")
+            yield error("PARENT_CYCLE", anchor.id, f"{anchor.id} is its own ancestor")
         if anchor.status != "deprecated" and not _is_used(tx, anchor):
-            yield warning("ORPHAN_ANCHOR", anchor.id, f"no card is about {anchor.id}")
+            yield warning("ORPHAN_ANCHOR", anchor.id, f"no card is tagged {anchor.id}")
 
 
 def _in_a_circle(anchors: dict[str, Anchor], anchor: Anchor) -> bool:

@@ -1,6 +1,6 @@
-"""Anchors as they are stored: found by id or alias, made, changed, and kept apart from aliases.
+"""Storing anchors: finding one by id or alias, creating it and changing it.
 
-An id is never an alias and an alias never an id: renaming frees the one as it takes the other.
+An id is never an alias, and an alias is never an id; a rename swaps the two in one transaction.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MOST_ANCHORS = 5_000
 
 
 class Known(NamedTuple):
-    """An anchor, and the alias that it was asked for by."""
+    """An anchor, and the alias it was looked up by, if any."""
 
     anchor: Anchor | None
     alias: str | None
 
 
 def resolve(tx: Tx, name: str) -> Known:
-    """The anchor of that id, or the one that the name is an alias of."""
+    """The anchor with that id or alias."""
     name = name.lower()
     if row := tx.one(sql.anchor_one, anchor_id=name):
         return Known(_anchor(tx, row), None)
@@ -41,12 +41,12 @@ def resolve(tx: Tx, name: str) -> Known:
 
 
 def anchor_named(tx: Tx, name: str) -> Anchor | None:
-    """The same; a name that is an alias is answered with a warning."""
+    """The anchor with that id or alias; an alias adds a warning."""
     known = resolve(tx, name)
     if known.alias and known.anchor:
         tx.warn(
             "ANCHOR_ALIAS_RESOLVED",
-            f"{known.alias} is another name of {known.anchor.id}",
+            f"{known.alias} is an alias of {known.anchor.id}",
             f"use {known.anchor.id}",
         )
     return known.anchor
@@ -75,7 +75,7 @@ def anchor_from(row: Row, aliases: list[str]) -> Anchor:
 
 
 def put_anchor(tx: Tx, draft: AnchorDraft, *, field: str = "anchor") -> tuple[Anchor, bool]:
-    """Make or change an anchor; what the draft does not say stays. Whether it is new."""
+    """Create or change an anchor; fields the draft omits stay. Returns it and whether it is new."""
     name = draft.id.lower()
     known = resolve(tx, name)
     before = known.anchor
@@ -89,7 +89,7 @@ def put_anchor(tx: Tx, draft: AnchorDraft, *, field: str = "anchor") -> tuple[An
         )
     if before is None and tx.value(sql.anchors_counted) >= MOST_ANCHORS:
         raise Conflict(
-            f"{field}: there are {MOST_ANCHORS} anchors already",
+            f"{field}: there are already {MOST_ANCHORS} anchors",
             recovery="merge some with think.anchor.merge: anchors name parts, not files",
         )
     made = Anchor(
@@ -121,7 +121,7 @@ def put_anchor(tx: Tx, draft: AnchorDraft, *, field: str = "anchor") -> tuple[An
 
 
 def store_anchor(tx: Tx, anchor: Anchor, kind: str) -> None:
-    """Write the row and its event."""
+    """Write an anchor's row and event."""
     seq = tx.append("thinking", anchor.id, kind, {"title": anchor.title, "kind": anchor.kind})
     tx.run(
         sql.anchor_put,
@@ -140,7 +140,7 @@ def store_anchor(tx: Tx, anchor: Anchor, kind: str) -> None:
 
 
 def register_missing(tx: Tx, tags: Iterable[str]) -> None:
-    """Make the anchors that a canonical card is about and that nobody has made yet."""
+    """Create the anchors among a canonical card's tags that do not exist yet."""
     for tag in sorted(tags):
         if not ANCHOR_TAG.match(tag) or resolve(tx, tag).anchor is not None:
             continue
@@ -163,7 +163,7 @@ def _ids(given: list[str] | None, before: list[str]) -> list[str]:
 
 
 def _check_relations(tx: Tx, anchor: Anchor, field: str) -> None:
-    """No anchor is its own parent, at any distance, nor depends on itself."""
+    """Refuse an anchor that is its own ancestor or depends on itself."""
     if anchor.id in anchor.depends_on:
         raise InvalidInput(
             f"{field}.depends_on: {anchor.id} cannot depend on itself", recovery="leave it out"
@@ -174,8 +174,8 @@ def _check_relations(tx: Tx, anchor: Anchor, field: str) -> None:
         name = above.id if above else at
         if name in seen:
             raise InvalidInput(
-                f"{field}.parent_id: {anchor.parent_id} lies below {anchor.id}",
-                recovery="choose a parent outside of it, or leave parent_id out",
+                f"{field}.parent_id: {anchor.parent_id} is below {anchor.id}",
+                recovery="choose a parent that is not below it, or leave parent_id out",
             )
         seen.add(name)
         at = above.parent_id if above else None
@@ -189,14 +189,14 @@ def _check_aliases(tx: Tx, anchor_id: str, aliases: list[str], field: str) -> No
             )
         if tx.one(sql.anchor_one, anchor_id=alias):
             raise Conflict(
-                f"{field}.aliases: {alias} is an anchor of its own",
+                f"{field}.aliases: {alias} is itself an anchor",
                 recovery=f"choose another alias, or merge it: think.anchor.merge into={anchor_id} "
                 f"from=[{alias}]",
             )
         owner = tx.value(sql.alias_of, alias=alias)
         if owner not in (None, anchor_id):
             raise Conflict(
-                f"{field}.aliases: {alias} is another name of {owner}",
+                f"{field}.aliases: {alias} is already an alias of {owner}",
                 recovery="choose another alias",
             )
 

@@ -1,7 +1,7 @@
-"""`think.blast`: what rests on a card, for when it is refuted.
+"""`think.blast`: everything that depends on a card, for when it is refuted.
 
-A card rests on what supports it, a decision on its grounds, and anything on what it cites. The walk
-goes on from each card it finds, nearest first, and ends after a bounded number.
+A card depends on what supports it, a decision on its grounds, and any record on what it cites. The
+search continues from each card it finds, nearest first, up to a limit.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _MOST_EDGES = 100
     ],
 )
 def show_blast(tx: Tx, req: Blast) -> BlastShown:
-    """What rests on a card: cards, decisions, proofs of tasks, jobs."""
+    """Show what depends on a card: cards, decisions, proofs of steps, jobs."""
     start = find_card(tx, req.card)
     if start is None:
         raise UnknownId(
             f"card: there is no card {req.card[:80]}",
             recovery="copy an id from think.query",
-            suggest=[Suggestion(QueryCards(), "see the cards there are")],
+            suggest=[Suggestion(QueryCards(), "list the cards")],
         )
     found: dict[str, Resting] = {}
     waiting = [start]
@@ -79,7 +79,7 @@ def show_blast(tx: Tx, req: Blast) -> BlastShown:
 
 
 def _on(tx: Tx, at: FoundCard) -> list[Resting]:
-    """What rests directly on a card: by an edge of its graph, or by citing it."""
+    """What depends directly on a card, by an edge in its graph or by citing it."""
     graph = view_of(tx, at.branch, at.doc)
     node = at.node
     out = [r["to_id"] for r in edges_at(tx, graph, [node.id], "from", _MOST_EDGES) if _holds(r)]

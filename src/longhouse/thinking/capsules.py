@@ -1,4 +1,4 @@
-"""Capsules: where you are, why it matters, what to do next, in a form that survives any budget."""
+"""Capsules: your position, why it matters and the next call, small enough for any budget."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SMALLEST: list[Trim] = [
     Drop("capsule.where.docs"),
     Drop("capsule.where.lane"),
 ]
-"""How a pack becomes its capsule: where, one ref and one next call are never cut."""
+"""Reduces a pack to its capsule; the position, one ref and one next call are never cut."""
 
 
 def docs_of(place: Place) -> PlaceDocs:
@@ -52,7 +52,7 @@ def capsule_of(
     cards: list[Card],
     engine: Engine | None,
 ) -> ThinkCapsule:
-    """The capsule of a pack; its calls run as they stand."""
+    """The capsule of a pack; its calls run as they are."""
     actions = _actions(tx, cards, engine)
     first = cards[0] if cards else None
     return ThinkCapsule(
@@ -89,20 +89,18 @@ def _actions(tx: Tx, cards: list[Card], engine: Engine | None) -> list[CapsuleAc
 
 
 def _otherwise(tx: Tx, cards: list[Card]) -> list[Suggestion]:
-    """What to do where the engine has nothing to say."""
+    """What to suggest when the engine has no actions."""
     registry = tx.facts.registry
     found = []
     if cards and cards[0].id.startswith("CARD-") and "open" in registry:
         look = registry.get("open").request(id=cards[0].id)
         found.append(Suggestion(look, f"read {cards[0].label}", priority="medium"))
-    found.append(
-        Suggestion(ShowPlaybook(name="default"), "how to think it through", priority="low")
-    )
+    found.append(Suggestion(ShowPlaybook(name="default"), "get a playbook for it", priority="low"))
     return found
 
 
 def pack_lines(result: dict[str, Any]) -> list[str]:
-    """One line of state with the ref, a line per reason, then the next call."""
+    """One line of state with the ref, one line per reason, then the next calls."""
     capsule = result["capsule"]
     where = capsule["where"]
     step = where.get("step_focus")

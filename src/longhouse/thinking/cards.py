@@ -38,7 +38,7 @@ _EXAMPLES: dict[str, Any] = {
     ),
 )
 def think_card(tx: Tx, req: ThinkCard) -> CardWritten:
-    """Write a card into trace and graph; the same card twice is written once."""
+    """Write a card to the trace and the graph; writing it twice has no effect."""
     return _written(tx, req, None)
 
 
@@ -67,14 +67,14 @@ _WORDS = {
 
 
 def _declare(kind: str) -> None:
-    """`think.add.<type>`: the same with the type forced."""
+    """Register `think.add.<type>`, which is `think.card` with a fixed type."""
     request: type[AddCard[Any]] = getattr(types, f"Add{kind.capitalize()}")
 
     def add(tx: Tx, req: Any) -> CardWritten:
         return _written(tx, req, kind)
 
     article = "an" if kind[0] in "aeu" else "a"
-    add.__doc__ = f"Write {article} {kind} card; as think.card, with the type given."
+    add.__doc__ = f"Write {article} {kind} card; like think.card with a fixed type."
     add.__name__ = f"add_{kind}"
     add.__annotations__ = {"tx": Tx, "req": request, "return": CardWritten}
     example = request(card=_EXAMPLES[kind])

@@ -1,4 +1,4 @@
-"""For `verify`: what is kept beside cards and anchors points at what is there."""
+"""Invariants of anchors and aliases, checked by `verify`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from longhouse.thinking.room import room, sql
 __all__ = ["anchor_faults"]
 
 
-@room.check("no name is both an anchor and an alias, and every alias has its anchor")
+@room.check("no name is both an anchor and an alias, and every alias has an anchor")
 def anchor_faults(tx: Tx) -> Iterator[str]:
-    """One sentence for each name that stands for two things or for none."""
+    """One sentence for each ambiguous or dangling alias."""
     anchors = {anchor.id for anchor in all_anchors(tx)}
     for row in tx.all(sql.aliases_all):
         if row["alias"] in anchors:
             yield f"{row['alias']} is an anchor and an alias of {row['anchor_id']}"
         if row["anchor_id"] not in anchors:
-            yield f"{row['alias']} is an alias of {row['anchor_id']}, which is not there"
+            yield f"{row['alias']} is an alias of {row['anchor_id']}, which does not exist"

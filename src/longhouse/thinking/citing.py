@@ -1,6 +1,6 @@
-"""Citations: which records a card points at, and who points at a record.
+"""Citations: which records a card cites, and what cites a record.
 
-The index only points. Whether a card still cites something is read off the card as it is now.
+The index is only a hint. Whether a card still cites something is read from its current version.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MENTION = re.compile(
 def refs_in(
     tx: Tx, given: Iterable[str] | None, *texts: str | None, before: Node | None = None
 ) -> list[str]:
-    """The refs of a card: those it names, which must open, and those its text mentions that do.
+    """The refs of a card: those it lists, which must open, and those its text mentions, if they do.
 
-    Where none are given, those that the card named before stay.
+    If `given` is None, the refs listed by the previous version stay.
     """
     named = list(dict.fromkeys(ref.strip() for ref in given or () if ref.strip()))
     if given is None and before is not None:
@@ -54,7 +54,7 @@ def _mentions(text: str | None) -> list[str]:
 
 
 def cite(tx: Tx, citer: str, kind: str, refs: Iterable[str], seq: int) -> None:
-    """Note that somebody cites these; a command or a link is a receipt and no citation."""
+    """Record what `citer` cites; commands and links among `refs` are receipts and are skipped."""
     ids = [ref for ref in refs if ref != citer and _MENTION.fullmatch(ref)]
     rows = [{"ref": ref, "citer": citer, "kind": kind, "seq": seq} for ref in ids]
     if rows:
@@ -62,7 +62,7 @@ def cite(tx: Tx, citer: str, kind: str, refs: Iterable[str], seq: int) -> None:
 
 
 def cited_by(tx: Tx, ref: str) -> list[Citation]:
-    """Who cites a record, newest first: cards, jobs, and the steps of tasks that it proves."""
+    """What cites a record, newest first: cards, jobs, and the steps it serves as proof for."""
     proofs = [
         Citation(ref=step["ref"], kind="proof", title=step["title"], status=step["status"])
         for step in steps_shown_by(tx, ref)

@@ -1,4 +1,4 @@
-"""Reads of cards: the slice that matters, pages by filter, what is open, what comes next."""
+"""Reading cards: the slice that matters, pages by filter, open cards, and the next one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FRONTIER_TRIM: list[Trim] = [
     ],
 )
 def show_context(tx: Tx, req: ShowContext) -> ContextSlice:
-    """The cards that matter now: pins, what is open, then the newest."""
+    """The cards that matter now: pins, open cards, then the newest."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     cards = Looker(tx, graph, place, drafts=lens.drafts).select(req.limit_cards, lens.view)
@@ -79,13 +79,13 @@ def show_context(tx: Tx, req: ShowContext) -> ContextSlice:
     ],
 )
 def query_cards(tx: Tx, req: QueryCards) -> CardPage:
-    """Cards that match every filter, newest first."""
+    """Find cards that match all filters, newest first."""
     place = place_of(tx, req)
     return page_of_cards(tx, place, req, drafts=req.all_lanes or req.include_drafts)
 
 
 def page_of_cards(tx: Tx, place: Place, req: QueryCards, *, drafts: bool) -> CardPage:
-    """One page; where much is hidden it looks at a bounded number of rows and may end early."""
+    """One page; reads a bounded number of rows, so it may stop early if many are hidden."""
     graph = view_of(tx, place.branch, place.graph_doc)
     wanted = _filter(req, place)
     found: list[Card] = []
@@ -147,7 +147,7 @@ def limits_of(req: FrontierLens[Any]) -> dict[str, int]:
     ],
 )
 def show_frontier(tx: Tx, req: ShowFrontier) -> FrontierShown:
-    """What is open: hypotheses, questions, subgoals and tests, newest first."""
+    """The open hypotheses, questions, subgoals and tests, newest first."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     frontier = Looker(tx, graph, place, drafts=lens.drafts).frontier(limits_of(req))
@@ -172,7 +172,7 @@ def show_frontier(tx: Tx, req: ShowFrontier) -> FrontierShown:
     ],
 )
 def show_next(tx: Tx, req: ShowNext) -> NextShown:
-    """The open card to take up next, and one more."""
+    """The open card to work on next, and a backup."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     frontier = Looker(tx, graph, place, drafts=lens.drafts).frontier(limits_of(req))
@@ -188,7 +188,7 @@ def show_next(tx: Tx, req: ShowNext) -> NextShown:
 
 
 def _first_two(frontier: Frontier) -> tuple[Card | None, Card | None]:
-    """The open cards that were touched last."""
+    """The two most recently changed open cards."""
     parts = (frontier.hypotheses, frontier.questions, frontier.subgoals, frontier.tests)
     cards = sorted((card for part in parts for card in part), key=lambda card: -card.last_seq)
     return next(iter(cards), None), next(iter(cards[1:]), None)

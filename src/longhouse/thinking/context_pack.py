@@ -1,4 +1,4 @@
-"""`think.context.pack`: notes, trace and cards of one place in one bounded answer."""
+"""`think.context.pack`: the notes, trace and cards of one place in one bounded answer."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ PACK_TRIM: list[Trim] = [
 
 @room.command("think.context.pack", example=ShowContextPack(), lines=pack_lines, trim=PACK_TRIM)
 def show_context_pack(tx: Tx, req: ShowContextPack) -> PackedContext:
-    """Notes, trace and cards of a plan, task or branch, to take it up again."""
+    """The notes, trace and cards of a plan, task or branch: everything needed to resume it."""
     return context_pack(tx, req)
 
 
 def context_pack(tx: Tx, req: PackLens[Any]) -> PackedContext:
-    """The pack before it is cut; it only reads, so nothing is made that is missing."""
+    """The pack before it is trimmed; it only reads and creates nothing."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     looker = Looker(tx, graph, place, drafts=lens.drafts)
@@ -104,7 +104,7 @@ def context_pack(tx: Tx, req: PackLens[Any]) -> PackedContext:
 def _signals(
     looker: Looker, cards: list[Card], edges: list[Edge], req: PackLens[Any]
 ) -> PackSignals:
-    """What blocks something, what was decided and what was shown, newest first."""
+    """Blocking cards, decisions and evidence, newest first."""
     blocking = {edge.from_ for edge in edges if edge.rel == "blocks"}
     blockers = [card for card in cards if card.id in blocking and is_active(card.status)]
     decisions = looker.page(req.decisions_limit, types=["decision"])
@@ -119,7 +119,7 @@ def _signals(
 
 
 def _bridge(tx: Tx) -> Bridge | None:
-    """What the checkout has, where the target has nothing yet."""
+    """What the checkout has, for a target that has nothing yet."""
     checkout = standing(tx).checkout or MAIN
     place = Place(checkout, "notes", "trace", "graph")
     has = {
@@ -132,7 +132,7 @@ def _bridge(tx: Tx) -> Bridge | None:
         return None
     tx.warn(
         "CONTEXT_EMPTY_FOR_TARGET",
-        f"nothing was thought or noted about it yet; {checkout} has something",
+        f"it has no notes or cards yet, but {checkout} does",
         f"read it with think.context.pack ref={checkout}",
     )
     return Bridge(checkout=checkout, docs=docs_of(place), has=has)

@@ -1,8 +1,8 @@
-"""`think.context.pack.export`: a pack as a file of the project, for tools that only read files.
+"""`think.context.pack.export`: a pack as a file in the project, for tools that only read files.
 
-The file lies inside the project and nowhere else: not behind a link that leads out, not in `.git`,
-not in the store's own folder. It appears whole or not at all, and takes the place of nothing but an
-earlier pack: an agent that may write cards may not write over the project's files.
+The file must be inside the project: not behind a symbolic link that leads out, not in `.git`, not
+in the store's folder. It is written completely or not at all and replaces only an earlier pack,
+because an agent that may write cards may not overwrite the project's files.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ def export_context_pack(tx: Tx, req: ExportContextPack) -> Exported:
 
 
 def _inside(root: Path, store: Path, name: str) -> Path:
-    """The place that a name means, links followed, or a refusal of one that is not ours."""
+    """The path that a name resolves to, or InvalidInput if it is not allowed."""
     root = root.resolve()
     try:
         path = (root / name).resolve()
     except (OSError, RuntimeError, ValueError):
-        raise _refused(name, "is no path") from None
+        raise _refused(name, "is not a path") from None
     if not path.is_relative_to(root) or path == root:
-        raise _refused(name, "lies outside the project")
+        raise _refused(name, "is outside the project")
     if ".git" in (part.lower() for part in path.relative_to(root).parts):
-        raise _refused(name, "lies in git's own folder")
+        raise _refused(name, "is in git's own folder")
     if path.is_relative_to(store.resolve()):
-        raise _refused(name, "lies in the store's own folder")
+        raise _refused(name, "is in the store's own folder")
     if path.suffix != ".json":
         raise _refused(name, "does not end in .json")
     return path
@@ -86,10 +86,10 @@ def _refused(name: str, why: str) -> InvalidInput:
 
 
 def _write(root: Path, path: Path, data: bytes) -> None:
-    """Put a whole file in place of nothing or of an earlier pack.
+    """Write the file, replacing nothing but an earlier pack.
 
-    Every folder is opened from the one above it and never through a link: whoever swaps one while
-    the pack is made gains nothing.
+    Every folder is opened relative to its parent and never through a symbolic link, so swapping a
+    folder during the write gains an attacker nothing.
     """
     *folders, name = path.relative_to(root).parts
     at = os.open(root, _FOLDER)
@@ -101,15 +101,15 @@ def _write(root: Path, path: Path, data: bytes) -> None:
             os.close(at)
             at = below
         if not _may_replace(at, name):
-            raise _refused(str(path.relative_to(root)), "is there and is no pack; it stays")
+            raise _refused(str(path.relative_to(root)), "exists and is not a pack")
         _put(at, name, data)
     finally:
         os.close(at)
 
 
 def _may_replace(at: int, name: str) -> bool:
-    """Whether there is no such file, or what this command wrote there before."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not keep us
+    """Whether the file does not exist or was written by this command."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # never block on a pipe
     try:
         handle = os.open(name, flags, dir_fd=at)
     except FileNotFoundError:
@@ -125,7 +125,7 @@ def _may_replace(at: int, name: str) -> bool:
 
 
 def _put(at: int, name: str, data: bytes) -> None:
-    """A whole file, or none."""
+    """Write the file atomically."""
     draft = f".pack-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(draft, flags, 0o644, dir_fd=at)

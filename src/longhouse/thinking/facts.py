@@ -1,4 +1,4 @@
-"""What the room's handlers need to know about the house."""
+"""The facts about the house that the room's handlers need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ThinkingFacts"]
 
 
 class ThinkingFacts(NamedTuple):
-    """The project that packs are written into, and the folders of transcripts that may be read."""
+    """The project that packs are written to, the store, and the transcript folders to read."""
 
     project_root: Path
     store: Path

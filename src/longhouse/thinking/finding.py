@@ -1,4 +1,4 @@
-"""Cards by their ids: in the graph that a call is about, or wherever they are written."""
+"""Finding cards by id, in one graph or in any."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEAR_AMONG = 200
 
 
 class FoundCard(NamedTuple):
-    """A card and where it is written."""
+    """A card, and the branch and document it is in."""
 
     node: Node
     branch: str
@@ -30,7 +30,7 @@ class FoundCard(NamedTuple):
 
 
 def card_from(row: Row) -> Card:
-    """A card as reads show it."""
+    """The card in a row of the graph."""
     return Card(
         id=row["key"],
         type=row["type"],
@@ -45,7 +45,7 @@ def card_from(row: Row) -> Card:
 
 
 def find_card(tx: Tx, card_id: str) -> FoundCard | None:
-    """The newest version of a card, on whichever branch it was written."""
+    """The newest version of a card, on any branch."""
     for row in nodes_named(tx, card_id):
         if row["type"] in TYPES:
             return FoundCard(node_from(row), row["branch"], row["doc"])
@@ -53,13 +53,13 @@ def find_card(tx: Tx, card_id: str) -> FoundCard | None:
 
 
 def cards_in(tx: Tx, view: View, ids: Iterable[str]) -> dict[str, Node]:
-    """Those of the ids that the view shows, as nodes of any type."""
+    """The nodes with these ids that the view shows, of any type."""
     rows = visible(tx, view, ids)
     return {key: node_from(row) for key, row in rows.items() if not row["deleted"]}
 
 
 def card_in(tx: Tx, view: View, card_id: str, field: str) -> Node:
-    """A card of this graph, or a refusal with the nearest id."""
+    """A card in this graph, or UnknownId with the nearest match."""
     node = cards_in(tx, view, [card_id]).get(card_id)
     if node is None or node.type not in TYPES:
         raise unknown_card(tx, view, card_id, field)
@@ -67,14 +67,15 @@ def card_in(tx: Tx, view: View, card_id: str, field: str) -> Node:
 
 
 def unknown_card(tx: Tx, view: View, card_id: str, field: str) -> UnknownId:
-    """Nothing here has that id: where it is instead, or what was probably meant."""
+    """The error for an unknown id; it names the graph that has the card, or the nearest id."""
     from longhouse.thinking.types.reads import QueryCards
 
-    look = Suggestion(QueryCards(branch=view.branch, graph_doc=view.doc), "see the cards here")
+    look = Suggestion(QueryCards(branch=view.branch, graph_doc=view.doc), "list the cards here")
     if elsewhere := find_card(tx, card_id):
         return UnknownId(
             f"{field}: {card_id} is in {elsewhere.doc} on {elsewhere.branch}, not in this graph",
-            recovery=f"cite it with refs=[{card_id}], or work where it is",
+            recovery=f"cite it with refs=[{card_id}], or pass "
+            f"branch={elsewhere.branch} graph_doc={elsewhere.doc}",
             suggest=[look],
         )
     wanted = NodeFilter(types=frozenset(TYPES))

@@ -1,4 +1,4 @@
-"""Ideas on branches of their own: a note on a branch, and the way back for notes and graph."""
+"""Ideas on their own branches: write a note on one, and merge its notes and graph back."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from longhouse.thinking.types.cards import (
 __all__ = ["create_idea", "merge_idea"]
 
 TEMPLATES = {
-    "initiative": "Goal: {goal}\nWhy now:\nWhat is in, what is out:\nHow we know it worked:",
-    "decision": "Question: {goal}\nOptions:\nWhat speaks for each:\nDecision:\nWhen to look again:",
+    "initiative": "Goal: {goal}\nWhy now:\nIn scope, out of scope:\nHow we know it worked:",
+    "decision": "Question: {goal}\nOptions:\nArguments for each:\nDecision:\nWhen to revisit:",
 }
 
 
@@ -46,7 +46,7 @@ TEMPLATES = {
     trim=[Clip("note.content", 400), Drop("note.meta")],
 )
 def create_idea(tx: Tx, req: CreateIdea) -> IdeaCreated:
-    """Write a note on a branch, making it or checking it out first."""
+    """Write a note on a branch, which is created if needed and checked out."""
     content = _content(req)
     previous = standing(tx).checkout
     branch, base, created = _branch(tx, req)
@@ -87,7 +87,7 @@ def _branch(tx: Tx, req: CreateIdea) -> tuple[Branch, str | None, bool]:
 
 
 def _content(req: CreateIdea) -> str:
-    """What was written, or what template and goal make of it."""
+    """The given content, else the template filled in with the goal."""
     if req.template is not None and req.template not in TEMPLATES:
         raise InvalidInput(
             f"template: there is no {req.template[:40]!r}; fix: template=decision",
@@ -98,7 +98,7 @@ def _content(req: CreateIdea) -> str:
     if req.template is None and req.goal is None:
         raise InvalidInput(
             'content: expected text, or a template; fix: content="what the idea is"',
-            recovery="give content, or template=decision goal=…",
+            recovery="pass content, or template=decision goal=…",
         )
     return TEMPLATES[req.template or "initiative"].format(goal=req.goal or "")
 
@@ -112,11 +112,11 @@ def _content(req: CreateIdea) -> str:
     trim=[Pop("conflict_ids", leave=1)],
 )
 def merge_idea(tx: Tx, req: MergeIdea) -> IdeaMerged:
-    """Merge the notes and the graph of an idea back into the branch it came from."""
+    """Merge the notes and graph of an idea back into the branch it came from."""
     base = base_of(tx, branch_named(tx, req.from_, field="from"))
     if req.into not in (None, base):
         raise MergeNotSupported(
-            f"into: {req.from_!r} came from {base!r} and goes back there, not into {req.into!r}",
+            f"into: {req.from_!r} can only merge into its base {base!r}, not {req.into!r}",
             recovery=f"leave into out, or pass into={base}",
         )
     notes = merge_documents(

@@ -1,6 +1,6 @@
-"""Knowledge: what is worth knowing next time, found by its title under an anchor.
+"""Knowledge: cards worth remembering, identified by their title and anchor.
 
-The same title under the same anchor is the same knowledge: new words are a new version of it.
+Writing the same title under the same anchor again creates a new version of the card.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _LINTED = 200
     ),
 )
 def upsert_knowledge(tx: Tx, req: UpsertKnowledge) -> CardWritten:
-    """Write down something worth knowing; the same title renews it."""
+    """Write down something worth remembering; the same title updates it."""
     draft = parse_card(req.card, forced=KIND)
     anchor = req.anchor.lower() if req.anchor else None
     if not draft.title and not draft.text:
         raise InvalidInput(
-            'card: expected a title or a text; fix: card={"title": "what is worth knowing"}',
-            recovery="give card.title, card.text or both",
+            'card: expected a title or a text; fix: card={"title": "what to remember"}',
+            recovery="pass card.title, card.text or both",
         )
     words = " ".join((draft.title or draft.text or "").lower().split())
     digest = hashlib.sha256(f"{anchor or ''}\n{words}".encode()).hexdigest()[:16]
@@ -77,7 +77,7 @@ def upsert_knowledge(tx: Tx, req: UpsertKnowledge) -> CardWritten:
     ],
 )
 def query_knowledge(tx: Tx, req: QueryKnowledge) -> CardPage:
-    """Knowledge that matches every filter, newest first."""
+    """Find knowledge that matches all filters, newest first."""
     place = place_of(tx, req)
     anchor = [req.anchor.lower()] if req.anchor else []
     asked = QueryCards(
@@ -100,13 +100,13 @@ def query_knowledge(tx: Tx, req: QueryKnowledge) -> CardPage:
     trim=[Pop("issues", leave=1), Clip("issues.message", 80)],
 )
 def lint_knowledge(tx: Tx, req: LintKnowledge) -> KnowledgeLint:
-    """Find knowledge that is doubled, has no anchor, or has become too much."""
+    """Find knowledge cards that are duplicates, have no anchor, or are too many."""
     place = place_of(tx, req)
     page = page_of_cards(tx, place, QueryCards(types=[KIND], limit=_LINTED), drafts=True)
     issues = _issues(page.cards)
     if any(issue.code != "KNOWLEDGE_NO_ANCHOR" for issue in issues):
         merge = MergeNominal(branch=place.branch, graph_doc=place.graph_doc)
-        tx.suggestions.append(Suggestion(merge, "merge what says the same", priority="medium"))
+        tx.suggestions.append(Suggestion(merge, "merge the duplicates", priority="medium"))
     return KnowledgeLint(
         branch=place.branch,
         graph_doc=place.graph_doc,
@@ -127,7 +127,7 @@ def _issues(cards: list[Card]) -> list[KnowledgeIssue]:
         )
     for title, ids in sorted(titles.items()):
         if len(ids) > 1:
-            said = f"{len(ids)} cards are called {title[:60]!r}"
+            said = f"{len(ids)} cards have the title {title[:60]!r}"
             found.append(
                 KnowledgeIssue(
                     severity="warning", code="KNOWLEDGE_DOUBLED", message=said, ids=ids[:10]
@@ -138,7 +138,7 @@ def _issues(cards: list[Card]) -> list[KnowledgeIssue]:
             KnowledgeIssue(
                 severity="warning",
                 code="KNOWLEDGE_TOO_MUCH",
-                message=f"{len(cards)} cards; more than {MANY} are not read: consolidate",
+                message=f"{len(cards)} cards are too many to read; keep at most {MANY}",
                 ids=[],
             )
         )
@@ -148,7 +148,7 @@ def _issues(cards: list[Card]) -> list[KnowledgeIssue]:
             KnowledgeIssue(
                 severity="info",
                 code="KNOWLEDGE_NO_ANCHOR",
-                message=f"{len(bare)} cards are about no anchor",
+                message=f"{len(bare)} cards have no anchor",
                 ids=sorted(bare)[:10],
             )
         )

@@ -1,4 +1,4 @@
-"""Small changes of cards: links, statuses, pins."""
+"""Small changes to cards: links, statuses and pins."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def link(tx: Tx, req: Link) -> Linked:
     example=SetStatus(status="closed", targets=["CARD-H1"]),
 )
 def set_status(tx: Tx, req: SetStatus) -> CardsChanged:
-    """Set the status of cards; `rejected` and `refuted` end what rests on them."""
+    """Set the status of cards; a `rejected` or `refuted` card no longer supports anything."""
     status = check_status(req.status)
     changed = change_cards(tx, place_of(tx, req), req.targets, lambda node: (status, node.tags))
     if status in DEAD:
@@ -78,14 +78,14 @@ def set_status(tx: Tx, req: SetStatus) -> CardsChanged:
         for card in changed.cards:
             if card.changed and card.id.startswith("CARD-"):
                 tx.suggestions.append(
-                    Suggestion(Blast(card=card.id), f"see what rested on {card.id}")
+                    Suggestion(Blast(card=card.id), f"see what depended on {card.id}")
                 )
     return changed
 
 
 @room.command("think.pin", writes=True, idempotent=True, example=Pin(targets=["CARD-H1"]))
 def pin(tx: Tx, req: Pin) -> CardsChanged:
-    """Pin cards, so that every view shows them first, or unpin them."""
+    """Pin or unpin cards; pinned cards come first in every view."""
 
     def pinned(node: Node) -> tuple[str, list[str]]:
         tags = {*node.tags} - {PINNED}
@@ -97,7 +97,7 @@ def pin(tx: Tx, req: Pin) -> CardsChanged:
 def change_cards(
     tx: Tx, place: Place, ids: Sequence[str], made: Callable[[Node], tuple[str, list[str]]]
 ) -> CardsChanged:
-    """Give cards another status or other tags, all of them or none."""
+    """Set the status or tags of cards, all of them or none."""
     graph = view_of(tx, place.branch, place.graph_doc)
     nodes = [card_in(tx, graph, card_id, "targets") for card_id in dict.fromkeys(ids)]
     ops = [rewritten(node, *made(node)) for node in nodes]
@@ -129,7 +129,7 @@ def _said(node: Node) -> tuple[str | None, list[str]]:
 
 
 def rewritten(node: Node, status: str, tags: list[str]) -> NodeUpsert:
-    """The same node with another status or other tags."""
+    """The node with a new status and new tags."""
     return NodeUpsert(
         id=node.id,
         type=node.type,
@@ -147,7 +147,7 @@ def rewritten(node: Node, status: str, tags: list[str]) -> NodeUpsert:
     trim=[Clip("pins.text", 200), Pop("pins", leave=1), Drop("pins.meta"), Clip("pins.text", 80)],
 )
 def list_pins(tx: Tx, req: ListPins) -> Pins:
-    """The pinned cards, newest first."""
+    """List the pinned cards, newest first."""
     place = place_of(tx, req)
     graph = view_of(tx, place.branch, place.graph_doc)
     cards = Looker(tx, graph, place, drafts=True).pins(req.limit + 1)

@@ -23,13 +23,13 @@ _MOST_EDGES = 100
 
 @room.opens(r"CARD-[^\s@|]{1,195}", "a card, like CARD-12")
 def open_card(tx: Tx, req: Any, match: re.Match[str]) -> CardOpened:
-    """A card with what it supports and blocks, wherever it is written."""
+    """A card, in any graph, with its supports and blocks edges."""
     found = find_card(tx, match[0])
     if found is None:
         raise UnknownId(
             f"id: there is no card {match[0][:80]}",
             recovery="copy an id from think.query or a snapshot",
-            suggest=[Suggestion(QueryCards(), "see the cards there are")],
+            suggest=[Suggestion(QueryCards(), "list the cards")],
         )
     node = found.node
     graph = view_of(tx, found.branch, found.doc)
@@ -69,7 +69,7 @@ def open_card(tx: Tx, req: Any, match: re.Match[str]) -> CardOpened:
 
 @room.opens(r"[Aa]:[A-Za-z0-9][A-Za-z0-9-]{0,63}", "an anchor, like a:core")
 def open_anchor(tx: Tx, req: Any, match: re.Match[str]) -> AnchorOpened:
-    """An anchor with the cards about it, what is settled first."""
+    """An anchor with the cards about it, settled cards first."""
     lens = lens_on(tx, match[0], drafts=req.include_drafts, limit=req.limit)
     if lens is None:
         raise unknown_anchor(match[0])

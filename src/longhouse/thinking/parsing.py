@@ -1,6 +1,6 @@
-"""What callers call a card: an object, JSON text, `key: value` lines or plain text, made one shape.
+"""Parses a card given as an object, JSON text, `key: value` lines or plain text.
 
-Nothing a caller wrote is dropped: keys that no card has are kept under `meta`.
+Nothing a caller wrote is dropped: unknown keys are kept under `meta`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Words = list[Annotated[str, Meta(min_length=1, max_length=300)]]
 
 
 class Draft(NamedTuple):
-    """A card as it was given; None where nothing was said."""
+    """A card as given by the caller; None for fields left out."""
 
     id: str | None
     type: str | None
@@ -55,14 +55,14 @@ class _Shape(Value, frozen=True, kw_only=True):
 
 
 def parse_card(card: Json | str, *, field: str = "card", forced: str | None = None) -> Draft:
-    """The draft that a caller's card means, with its type forced where a command says so."""
+    """The draft in a caller's card; `forced` overrides its type."""
     given = _fields(card) if isinstance(card, str) else dict(card)
     if "card_id" in given:
         card_id = given.pop("card_id")
         given.setdefault("id", card_id)
     known = {key: given.pop(key) for key in (*_KEYS, *_EDGES) if key in given}
     inner = known.get("meta")
-    if isinstance(inner, dict) and "refs" in inner:  # so reads show them
+    if isinstance(inner, dict) and "refs" in inner:  # reads return refs under meta
         known["meta"] = {key: value for key, value in inner.items() if key != "refs"}
         known.setdefault("refs", inner["refs"])
     known = {key: value for key, value in known.items() if value is not None}
@@ -74,7 +74,7 @@ def parse_card(card: Json | str, *, field: str = "card", forced: str | None = No
         raise InvalidInput(
             f"{place}: {what[:1].lower()}{what[1:]}; fix: {field}="
             '{"type": "note", "title": "what it is about"}',
-            recovery="think.reasoning.seed gives the skeleton of a card",
+            recovery="get an empty card from think.reasoning.seed",
         ) from None
     meta = {**given, **(shape.meta or {})} if given or shape.meta is not None else None
     kind = check_type(shape.type, f"{field}.type") if shape.type is not None else None
@@ -100,7 +100,7 @@ def _clean(text: str | None) -> str | None:
 
 
 def _words(given: list[str] | str | None) -> list[str] | None:
-    """A list, also where it was written as `a, b`."""
+    """A list of words, also from a text like `a, b`."""
     if given is None:
         return None
     parts = re.split(r"[,\s]+", given.strip("[] ")) if isinstance(given, str) else given
@@ -108,7 +108,7 @@ def _words(given: list[str] | str | None) -> list[str] | None:
 
 
 def _fields(text: str) -> Json:
-    """The fields that a text spells out."""
+    """The fields in a card given as text."""
     if text.lstrip().startswith("{"):
         made = _decoded(text)
         if isinstance(made, dict):
@@ -133,7 +133,7 @@ def _fields(text: str) -> Json:
 
 
 def _decoded(text: str) -> Any:
-    """The JSON in a text, held to what every call is held to; None where there is none."""
+    """The JSON in a text, checked like any argument; None if it is not JSON."""
     try:
         made = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

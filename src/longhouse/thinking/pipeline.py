@@ -1,4 +1,4 @@
-"""The skeleton of a card, and the way from a problem to a decision in one call."""
+"""Card templates, and writing all cards from a problem to a decision in one call."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["STAGES", "run_pipeline", "seed"]
 STAGES = ("frame", "hypothesis", "test", "evidence", "decision")
 _SAY = {
     "frame": "What the problem is, and what it is not.",
-    "hypothesis": "What may be so, in one sentence that can be wrong.",
+    "hypothesis": "What may be true, in one sentence that could be wrong.",
     "question": "What to find out.",
-    "test": "What to do, and which outcome would show the hypothesis to be wrong.",
-    "evidence": "What was seen. CMD: the command. LINK: where its output is.",
-    "decision": "What is done from now on, and why.",
+    "test": "What to do, and which outcome would disprove the hypothesis.",
+    "evidence": "What was observed. CMD: the command. LINK: where its output is.",
+    "decision": "What was decided, and why.",
     "note": "A remark.",
-    "update": "What has changed, and what it touches.",
-    "knowledge": "What is worth knowing next time.",
+    "update": "What has changed, and what it affects.",
+    "knowledge": "What is worth remembering.",
 }
 
 
@@ -47,7 +47,7 @@ _SAY = {
     example=Seed(type="hypothesis"),
 )
 def seed(tx: Tx, req: Seed) -> Seeded:
-    """The skeleton of a card of one type."""
+    """Get an empty card of one type to fill in."""
     kind = check_type(req.type)
     meta: dict[str, Any] = {"run": {"cmd": ""}} if kind in ("test", "evidence") else {}
     template: dict[str, Any] = {
@@ -84,7 +84,7 @@ def run_pipeline(tx: Tx, req: Pipeline) -> PipelineWritten:
     if not given:
         raise InvalidInput(
             'frame: expected at least one stage; fix: frame="what the problem is"',
-            recovery=f"give one or more of {', '.join(STAGES)}",
+            recovery=f"pass one or more of {', '.join(STAGES)}",
         )
     statuses = _statuses(req, [stage for stage, _ in given])
     place = place_of(tx, req)
@@ -117,20 +117,20 @@ def run_pipeline(tx: Tx, req: Pipeline) -> PipelineWritten:
 def _statuses(req: Pipeline, stages: list[str]) -> dict[str, str]:
     for key in req.status:
         if key not in stages:
-            what = "is not given" if key in STAGES else "is no stage"
+            what = "is not given in this call" if key in STAGES else "is not a stage"
             raise InvalidInput(
-                f"status.{key[:40]}: {key[:40]!r} {what} in this call",
+                f"status.{key[:40]}: {key[:40]!r} {what}",
                 recovery=f"status takes {', '.join(stages)}",
             )
     return {key: check_status(word, f"status.{key}") for key, word in req.status.items()}
 
 
 def _note(tx: Tx, req: Pipeline, place: Place, card_id: str) -> Entry:
-    """The decision as a note, for who reads notes alone."""
+    """Add the decision to the notes, for readers who only read notes."""
     if req.decision is None:
         raise InvalidInput(
             "note_decision: there is no decision in this call; fix: note_decision=false",
-            recovery="give decision, or leave note_decision out",
+            recovery="pass decision, or leave note_decision out",
         )
     meta: dict[str, Any] = {"source": "think_pipeline", "card_id": card_id}
     if place.step is not None:

@@ -1,7 +1,7 @@
-"""Where a command thinks: branch, documents, and the step it is about.
+"""Where a thinking command reads and writes: branch, documents and step.
 
-An explicit target or branch wins; else the focus; else the checkout. A target brings its own branch
-and documents, so naming one together with others is refused. A step belongs to a task.
+An explicit target or branch wins; else the focus; else the checkout. A target has its own branch
+and documents, so naming a target together with others is refused. A step belongs to a task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["NoStep", "Place", "place_of"]
 
 
 class Place(NamedTuple):
-    """Branch and documents, with the target and step they were found by."""
+    """A branch and documents, with the target and step that they were derived from."""
 
     branch: str
     notes_doc: str
@@ -39,20 +39,20 @@ _OVERRIDES = ("branch", "ref", "graph_doc", "trace_doc", "notes_doc")
 
 
 def place_of(tx: Tx, req: Any) -> Place:
-    """Where the request reads or writes; a contradiction or an unknown name is refused."""
+    """Where the request reads or writes; contradictory or unknown names are refused."""
     given = {name: getattr(req, name, None) for name in _OVERRIDES}
     own = "doc" if hasattr(req, "doc") else "trace_doc"
     named = [own if n == "trace_doc" else n for n, value in given.items() if value is not None]
     if req.target is not None and named:
         raise InvalidInput(
-            f"target: give either target or {named[0]}, not both",
+            f"target: pass either target or {named[0]}, not both",
             recovery=f"drop {', '.join(named)} to use the target's own, or drop target",
             hints=[{"kind": "choose_one", "fields": ["target", *named]}],
         )
     step = None if isinstance(req, TraceScope) else getattr(req, "step", None)
     if step is not None and named:
         raise InvalidInput(
-            f"step: a step belongs to a task; give step or {named[0]}, not both",
+            f"step: a step belongs to a task; pass step or {named[0]}, not both",
             recovery=f"drop {', '.join(named)} and pass target=TASK-…",
         )
     if named:
@@ -78,15 +78,15 @@ def _explicit(tx: Tx, given: dict[str, str | None]) -> Place:
     branch, ref = given["branch"], given["ref"]
     if branch is not None and ref is not None and branch != ref:
         raise InvalidInput(
-            f"ref: {ref!r} and branch={branch!r} are two names for one argument",
-            recovery="give one of them",
+            f"ref: ref and branch mean the same, but {ref!r} and {branch!r} differ",
+            recovery="pass one of them",
         )
     name = branch or ref
     if name is not None and find_branch(tx, name) is None and not is_virtual(name):
         raise UnknownId(
             f"{'branch' if branch else 'ref'}: there is no branch {name[:128]!r}",
             recovery="copy a name from vcs.branch.list",
-            suggest=[Suggestion(ListBranches(), "see which branches there are")],
+            suggest=[Suggestion(ListBranches(), "list the branches")],
         )
     return Place(
         name or current_branch(tx),
@@ -102,7 +102,7 @@ def _with_one_way_on(tx: Tx, error: UnknownId) -> UnknownId:
     return UnknownId(
         error.message,
         recovery=error.recovery,
-        suggest=[Suggestion(GetContext(), "see the plans and tasks there are")],
+        suggest=[Suggestion(GetContext(), "list plans and tasks")],
     )
 
 
@@ -118,7 +118,7 @@ def _step(tx: Tx, target: str, wanted: str) -> StepPlace:
         if step is None:
             raise NoStep(
                 f"step: {target} has no open step",
-                recovery="name one by its path (step=s:0), or add steps with tasks.plan.decompose",
+                recovery="name one by path (step=s:0), or add steps with tasks.plan.decompose",
             )
     else:
         by_id = {step_id.lower(): one for step_id, one in tree.by_id.items()}
@@ -135,4 +135,4 @@ def _step(tx: Tx, target: str, wanted: str) -> StepPlace:
 def _steps_of(target: str) -> list[Suggestion]:
     from longhouse.work.types.views import GetRadar
 
-    return [Suggestion(GetRadar(task=target), "see its steps")]
+    return [Suggestion(GetRadar(task=target), "list its steps")]

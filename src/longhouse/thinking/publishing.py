@@ -1,4 +1,4 @@
-"""Publishing a card for everybody, and merging cards that say the same."""
+"""Publishing a card for everyone, and merging duplicate cards."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ARGUMENTS = ("supports", "blocks")
     example=Publish(card_id="CARD-D1", pin=True),
 )
 def publish(tx: Tx, req: Publish) -> Published:
-    """Make or renew the copy of a card that everybody sees."""
+    """Create or update the published copy of a card, which everyone sees."""
     place = place_of(tx, req)
     graph = view_of(tx, place.branch, place.graph_doc)
     source = card_in(tx, graph, req.card_id, "card_id")
@@ -87,7 +87,7 @@ def publish(tx: Tx, req: Publish) -> Published:
 
 
 def _same_arguments(tx: Tx, graph: GraphView, source: str, copy: str) -> list[EdgeUpsert]:
-    """What speaks for and against a card speaks for and against its copy."""
+    """The supports and blocks edges of a card, for its copy."""
     out = [
         EdgeUpsert(from_=copy, rel=row["rel"], to=row["to_id"])
         for row in edges_at(tx, graph, [source], "from", _MOST_EDGES)
@@ -111,7 +111,7 @@ def _same_arguments(tx: Tx, graph: GraphView, source: str, copy: str) -> list[Ed
     trim=[Pop("merged_groups", leave=1)],
 )
 def merge_nominal(tx: Tx, req: MergeNominal) -> NominalMerged:
-    """Let the oldest of the cards that say the same stand for the others."""
+    """Merge duplicate cards into the oldest of each group."""
     place = place_of(tx, req)
     graph = view_of(tx, place.branch, place.graph_doc)
     groups = _groups(_candidates(tx, graph, req))
@@ -141,7 +141,7 @@ def _candidates(tx: Tx, graph: GraphView, req: MergeNominal) -> list[Node]:
 
 
 def _groups(nodes: Sequence[Node]) -> list[tuple[Node, list[Node]]]:
-    """Cards whose words are the same, whatever their case, spacing and final stop."""
+    """Groups of cards with the same words, ignoring case, spacing and final punctuation."""
     alike: dict[tuple[str, str, str], list[Node]] = {}
     for node in nodes:
         if node.status != "superseded" and not node.id.startswith(PUBLISHED):
@@ -157,7 +157,7 @@ def _words(text: str | None) -> str:
 def _merge(
     tx: Tx, place: Place, graph: GraphView, canonical: Node, doubles: Sequence[Node]
 ) -> CardsApplied:
-    """The doubles' tags and edges become the canonical card's; they stay, superseded by it."""
+    """Move the duplicates' tags and edges to the canonical card and mark them superseded."""
     tags = sorted({tag for node in (canonical, *doubles) for tag in node.tags})
     ops: list[Op] = [rewritten(canonical, canonical.status or "open", tags)]
     for double in doubles:

@@ -1,4 +1,4 @@
-"""Entries of notes and traces as packs show them: filtered by step and by who sees drafts."""
+"""Entries of notes and traces for packs, filtered by step and draft visibility."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PAGE = 200
 def entries_of(
     tx: Tx, branch: str, doc: str, *, limit: int, drafts: bool, step: StepPlace | None
 ) -> tuple[list[Entry], Pagination]:
-    """The newest entries that are shown, oldest first, and where older ones begin.
+    """The newest visible entries, in ascending order, and their pagination.
 
-    Looks at a bounded number of entries: a page may end early and still say that there is more.
+    Reads a bounded number of entries, so a page may stop early and still report more.
     """
     view = view_of(tx, branch, doc)
     if limit == 0:

@@ -1,6 +1,6 @@
-"""Which cards a view shows, in a stable order: pins, then what is open, then the newest.
+"""Which cards a view shows, in a stable order: pins, then open cards, then the newest.
 
-Each part is read off an index, a bounded number of rows, whatever the size of the graph.
+Each part reads a bounded number of rows from an index, regardless of the size of the graph.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ OPEN = frozenset({"open"})
 
 
 class Chosen(NamedTuple):
-    """The lens that a request asks for."""
+    """The view that a request asks for, and whether it shows drafts."""
 
     view: View
     drafts: bool
 
 
 def lens_of(req: Any) -> Chosen:
-    """`smart` with a context budget, else `explore`; an audit shows drafts."""
+    """`smart` with a context budget, else `explore`; `audit` shows drafts."""
     view: View = req.view or ("smart" if req.context_budget is not None else "explore")
     return Chosen(view, req.all_lanes or req.include_drafts or view == "audit")
 
@@ -71,7 +71,7 @@ class Looker:
         tags: Iterable[str] = (),
         takes: Callable[[Card], bool] | None = None,
     ) -> list[Card]:
-        """At most `limit` cards that are shown, newest first."""
+        """Up to `limit` visible cards, newest first."""
         wanted = NodeFilter(
             types=frozenset(types), status=status, tags_all=self._tags | frozenset(tags)
         )
@@ -92,7 +92,7 @@ class Looker:
         return self.page(limit, tags=[PINNED])
 
     def frontier(self, limits: dict[str, int]) -> Frontier:
-        """What is open, newest first; a subgoal is a question with that tag."""
+        """The open cards, newest first; a subgoal is a question tagged `subgoal`."""
         subgoals = self.page(limits["subgoals"], types=["question"], status=OPEN, tags=["subgoal"])
         return Frontier(
             hypotheses=self.page(limits["hypotheses"], types=["hypothesis"], status=OPEN),
@@ -107,7 +107,7 @@ class Looker:
         )
 
     def recent(self, limit: int, status: frozenset[str] | None) -> list[Card]:
-        """The newest cards, of any type where drafts show, else of those that show by default."""
+        """The newest cards: of any type if drafts are shown, else those visible by default."""
         if self._drafts:
             return self.page(limit, status=status)
         others = [kind for kind in TYPES if kind not in CANON_TYPES]
@@ -116,7 +116,7 @@ class Looker:
         return sorted(found, key=lambda card: -card.last_seq)[:limit]
 
     def select(self, limit: int, view: View) -> list[Card]:
-        """Pins, what is open, then the newest: open ones only unless the view explores."""
+        """Pins, open cards, then the newest; only `explore` includes cards that are not open."""
         chosen = {card.id: card for card in self.pins(min(limit, _MOST_PINS))}
         opened = self.frontier(_MOST_OPEN)
         for part in (opened.hypotheses, opened.questions, opened.subgoals, opened.tests):
@@ -140,7 +140,7 @@ def counted(cards: list[Card]) -> Counted:
 
 
 def lane_summary(cards: list[Card]) -> LaneSummary:
-    """How the cards spread over lanes, with the first pinned and open one of each."""
+    """The cards counted by lane, with the first pinned and first open card of each."""
     lanes: dict[str, list[Card]] = {}
     for card in cards:
         lanes.setdefault(lane_of(card.tags), []).append(card)

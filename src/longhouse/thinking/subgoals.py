@@ -1,4 +1,4 @@
-"""Subgoals: a question under a question, with a trace of its own, closed with what answers it."""
+"""Subgoals: a question below another question, closed with the card that answers it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_DEEP = 32
     example=OpenSubgoal(question_id="CARD-Q1", title="Which requests miss the cache?"),
 )
 def open_subgoal(tx: Tx, req: OpenSubgoal) -> SubgoalOpened:
-    """Open a subgoal under a question; asked twice, it is opened once."""
+    """Open a subgoal under a question; repeating the call has no effect."""
     place = place_of(tx, req)
     graph = view_of(tx, place.branch, place.graph_doc)
     question = card_in(tx, graph, req.question_id, "question_id")
@@ -41,7 +41,7 @@ def open_subgoal(tx: Tx, req: OpenSubgoal) -> SubgoalOpened:
     above = _above(tx, graph, question)
     if len(above) >= _MOST_DEEP:
         raise Conflict(
-            f"question_id: {question.id} lies {len(above)} subgoals deep; at most {_MOST_DEEP}",
+            f"question_id: {question.id} is {len(above)} subgoals deep; the limit is {_MOST_DEEP}",
             recovery="answer one of them first, or ask the question on its own",
         )
     title = req.title or f"Subgoal of: {question.title or question.id}"[:200]
@@ -85,13 +85,13 @@ def _opened(place: Place, subgoal: str, question: str, ref: str | None = None) -
     example=CloseSubgoal(subgoal_id="CARD-S1", return_card="Only requests without a session."),
 )
 def close_subgoal(tx: Tx, req: CloseSubgoal) -> SubgoalClosed:
-    """Close a subgoal, with the card that answers it."""
+    """Close a subgoal, optionally with the card that answers it."""
     place = place_of(tx, req)
     graph = view_of(tx, place.branch, place.graph_doc)
     subgoal = card_in(tx, graph, req.subgoal_id, "subgoal_id")
     if TAG not in subgoal.tags:
         raise InvalidInput(
-            f"subgoal_id: {subgoal.id} is no subgoal",
+            f"subgoal_id: {subgoal.id} is not a subgoal",
             recovery="open one with think.subgoal.open, or close the card with think.set.status",
         )
     parent = next(iter(_parents(tx, graph, subgoal.id)), None)
@@ -118,7 +118,7 @@ def close_subgoal(tx: Tx, req: CloseSubgoal) -> SubgoalClosed:
 
 
 def _answer(tx: Tx, graph: GraphView, place: Place, req: CloseSubgoal) -> str | None:
-    """The card that is given back: one that is there, named by its id, or a new one."""
+    """The card that answers the subgoal: an existing one, named by id, or a new one."""
     given = req.return_card
     if given is None:
         return None
@@ -148,14 +148,14 @@ def _children(tx: Tx, graph: GraphView, card_id: str) -> list[Node]:
 
 
 def _above(tx: Tx, graph: GraphView, card: Node) -> list[str]:
-    """The questions over a question, nearest first; a circle is refused."""
+    """A question and those above it, nearest first; a cycle is refused."""
     found, at = [card.id], card.id
     while parents := _parents(tx, graph, at):
         at = parents[0]
         if at in found:
             raise Conflict(
-                f"question_id: {card.id} is a subgoal of itself, by way of {at}",
-                recovery=f"break the circle: delete the edge subgoal_of into {at} with graph.apply",
+                f"question_id: {card.id} is a subgoal of itself, through {at}",
+                recovery=f"break the cycle: delete the edge subgoal_of into {at} with graph.apply",
             )
         found.append(at)
         if len(found) > _MOST_DEEP:

@@ -1,4 +1,4 @@
-"""Traces: steps in words, thoughts in sequence, and whether the sequence holds together."""
+"""Traces: adding steps and numbered thoughts, reading them, and validating their sequence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MOST_WARNINGS = 2
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
 )
 def add_step(tx: Tx, req: AddStep) -> TraceAdded:
-    """Append a step to a trace; sequential metadata may come along in `meta`."""
+    """Append a step to a trace; `meta` may carry sequential metadata."""
     extra = {
         "mode": req.mode,
         "supports": req.supports,
@@ -63,7 +63,7 @@ def add_step(tx: Tx, req: AddStep) -> TraceAdded:
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
 )
 def add_thought(tx: Tx, req: AddThought) -> TraceAdded:
-    """Append a numbered thought, with what it revises or branches from."""
+    """Append a numbered thought; it may revise or branch from an earlier one."""
     own = msgspec.to_builtins(req)
     kept = {key: own[key] for key in (*_SEQUENTIAL, "confidence", "goal") if key in own}
     meta = {**(req.meta or {}), **kept, "nextThoughtNeeded": req.nextThoughtNeeded}
@@ -90,7 +90,7 @@ def _add(
 
 
 def _gaps(meta: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is missing of sequential metadata; it warns and never blocks."""
+    """Gaps in sequential metadata; they cause warnings, never a refusal."""
     given = [key for key in _SEQUENTIAL if key in meta]
     found = []
     if given and "thoughtNumber" not in meta:
@@ -121,7 +121,7 @@ def _gaps(meta: dict[str, Any]) -> list[tuple[str, str]]:
     ],
 )
 def hydrate(tx: Tx, req: Hydrate) -> TraceSlice:
-    """The newest steps of a trace, oldest first."""
+    """The newest steps of a trace, in ascending order."""
     place = place_of(tx, req)
     view = view_of(tx, place.branch, place.trace_doc)
     entries, page = page_of(tx, view, cursor=req.cursor, limit=req.limit_steps)
@@ -135,7 +135,7 @@ def hydrate(tx: Tx, req: Hydrate) -> TraceSlice:
 
 
 def shortened(entries: list[Entry], max_bytes: int | None) -> list[Entry]:
-    """The same entries with no statement longer than that; a character is never split."""
+    """The entries with content cut to `max_bytes`; a character is never split."""
     if max_bytes is None:
         return entries
     return [
@@ -152,7 +152,7 @@ def shortened(entries: list[Entry], max_bytes: int | None) -> list[Entry]:
     trim=[Pop("errors", leave=1), Clip("errors.message", 80)],
 )
 def validate(tx: Tx, req: ValidateTrace) -> TraceValid:
-    """Find thoughts that are out of order, lack something, or refer to none that is there."""
+    """Find thoughts that are out of order, incomplete, or refer to a missing thought."""
     place = place_of(tx, req)
     view = view_of(tx, place.branch, place.trace_doc)
     entries, page = page_of(tx, view, cursor=None, limit=req.limit)
@@ -170,7 +170,7 @@ def validate(tx: Tx, req: ValidateTrace) -> TraceValid:
 
 
 def _faults(thoughts: list[Entry], *, whole: bool) -> list[TraceError]:
-    """Faults in the order of the trace; a reference may lie before the slice unless it is whole."""
+    """Faults in trace order; unless `whole`, a reference may point before the slice."""
     errors: list[TraceError] = []
     seen: set[int] = set()
     last: dict[str, int] = {}

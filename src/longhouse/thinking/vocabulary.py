@@ -1,6 +1,6 @@
-"""The words of cards: types, statuses, tags, and who sees a card by default.
+"""Card types, statuses and tags, and which cards are visible by default.
 
-Visibility is a lens, never a key: a hidden card is found by whoever asks for drafts or for its id.
+Visibility is a filter, not access control: asking for drafts, or for a card's id, finds any card.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ TYPES = (
     "knowledge",
 )
 CANON_TYPES = frozenset({"hypothesis", "question", "test", "evidence", "decision", "update"})
-"""What a reader sees unless a tag says otherwise; all other types are drafts."""
+"""Types shown unless a tag says otherwise; all other types are drafts."""
 
 ENDED = frozenset({"closed", "done", "resolved", "superseded"})
-"""Settled: no longer part of what is open, still holding up what stands on it."""
+"""Settled: no longer open, but still supporting other cards."""
 DEAD = frozenset({"rejected", "refuted"})
-"""Found wrong: it supports nothing and blocks nothing any more."""
+"""Found wrong: no longer supports or blocks anything."""
 STATUSES = ("open", "parked", "accepted", "confirmed", "passed", "failed", *sorted(ENDED | DEAD))
 
 PINNED = "pinned"
@@ -58,12 +58,12 @@ View = Literal["smart", "explore", "audit"]
 
 
 def is_active(status: str | None) -> bool:
-    """Whether a card still takes part: accepted ones do, settled and refuted ones do not."""
+    """Whether a card is still in play: neither settled nor found wrong."""
     return status not in ENDED and status not in DEAD
 
 
 def has_draft_marker(tags: Iterable[str]) -> bool:
-    """Whether a tag calls the card a draft; `v:canon` overrides the lane of an agent."""
+    """Whether a tag marks the card as a draft; `v:canon` overrides an agent's lane."""
     marks = set(tags)
     if DRAFT in marks:
         return True
@@ -79,38 +79,38 @@ def is_draft(kind: str, tags: Iterable[str]) -> bool:
 
 
 def is_shown(kind: str, tags: Iterable[str]) -> bool:
-    """Whether a card shows by default: it is canon, or pinned and not marked as a draft."""
+    """Whether a card is visible by default: not a draft, or pinned without a draft marker."""
     marks = set(tags)
     return not is_draft(kind, marks) or (PINNED in marks and not has_draft_marker(marks))
 
 
 def lane_of(tags: Iterable[str]) -> str:
-    """`shared`, or the lane of an agent as older stores have it."""
+    """`shared`, or an agent's lane from an older store."""
     lane = next((tag for tag in tags if tag.startswith("lane:")), "lane:shared")
     return lane.removeprefix("lane:")
 
 
 def check_type(kind: str, field: str = "type") -> str:
-    """A supported type, or a refusal that lists them."""
+    """A supported type, or InvalidInput that lists them."""
     wanted = kind.strip().lower()
     if wanted in TYPES:
         return wanted
     near = nearest(wanted, TYPES)
     raise InvalidInput(
-        f"{field}: there is no card type {kind[:40]!r}; fix: {field}={near or 'note'}",
+        f"{field}: unknown card type {kind[:40]!r}; fix: {field}={near or 'note'}",
         recovery=f"supported_types: {', '.join(TYPES)}",
         hints=[{"kind": "choices", "field": field, "supported_types": list(TYPES)}],
     )
 
 
 def check_status(status: str, field: str = "status") -> str:
-    """A known status, or a refusal that lists them."""
+    """A known status, or InvalidInput that lists them."""
     wanted = status.strip().lower()
     if wanted in STATUSES:
         return wanted
     near = nearest(wanted, STATUSES)
     raise InvalidInput(
-        f"{field}: there is no card status {status[:40]!r}; fix: {field}={near or 'open'}",
+        f"{field}: unknown card status {status[:40]!r}; fix: {field}={near or 'open'}",
         recovery=f"use one of {', '.join(STATUSES)}",
         hints=[{"kind": "choices", "field": field, "statuses": list(STATUSES)}],
     )

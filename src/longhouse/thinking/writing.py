@@ -1,7 +1,7 @@
-"""How a card is written: a note of the trace and a node of the graph, both or neither.
+"""Writing a card: a note in the trace and a node in the graph, both or neither.
 
-The same card again changes nothing. Other content under one id is a new version; what the call does
-not mention (edges, pins, tags) stays as it is.
+Writing the same card again changes nothing. Different content under one id is a new version; edges,
+pins and tags that the call does not mention stay.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from longhouse.thinking.vocabulary import PINNED, TYPES, is_draft
 __all__ = ["FORMAT", "write_card"]
 
 FORMAT = "think_card"
-"""The format of trace entries that are cards."""
+"""The format of trace entries that record cards."""
 
 
 def write_card(
@@ -50,7 +50,7 @@ def write_card(
     blocks: Sequence[str] = (),
     edges: Sequence[EdgeUpsert] = (),
 ) -> CardWritten:
-    """Write a draft where `place` is; edges lead from the card, others may be given whole."""
+    """Write a draft at `place`; `supports` and `blocks` start at the card, `edges` are complete."""
     view = view_of(tx, place.branch, place.graph_doc)
     before = _existing(tx, view, draft.id)
     tags, meta = _scoped(draft, before, place)
@@ -61,7 +61,7 @@ def write_card(
     if not title and not text:
         raise InvalidInput(
             'card: expected a title or a text; fix: card={"title": "what it is about"}',
-            recovery="give card.title, card.text or both",
+            recovery="pass card.title, card.text or both",
         )
     meta.pop("refs", None)
     refs = refs_in(tx, draft.refs, title, text, before=before)
@@ -129,21 +129,21 @@ def _answer(
 
 
 def _existing(tx: Tx, view: View, card_id: str | None) -> Node | None:
-    """The card that this id has here already; a node that is no card cannot become one."""
+    """The existing card with this id; a node that is not a card is refused."""
     if card_id is None:
         return None
     check_node_id(card_id, "card.id")
     node = cards_in(tx, view, [card_id]).get(card_id)
     if node is not None and node.type not in TYPES:
         raise InvalidInput(
-            f"card.id: {card_id} is a node of type {node.type!r}, which is no card",
+            f"card.id: {card_id} is a node of type {node.type!r}, not a card",
             recovery="choose another id, or leave it out to get one",
         )
     return node
 
 
 def _scoped(draft: Draft, before: Node | None, place: Place) -> tuple[list[str], dict[str, Any]]:
-    """Tags and meta as they will be: given ones over those that are there, and the step's."""
+    """The tags and meta to store: the draft's over the existing ones, plus the step's."""
     old = before.tags if before else []
     tags = set(old if draft.tags is None else draft.tags)
     tags |= {tag for tag in old if tag == PINNED or tag.startswith("step:")}
@@ -155,7 +155,7 @@ def _scoped(draft: Draft, before: Node | None, place: Place) -> tuple[list[str],
 
 
 def _check_ends(tx: Tx, view: View, card_id: str | None, links: Sequence[EdgeUpsert]) -> None:
-    """What a card supports or blocks must be there, and be another."""
+    """Refuse links to the card itself or to missing cards."""
     there = cards_in(tx, view, [link.to for link in links])
     for link in links:
         if link.to == card_id:
@@ -168,7 +168,7 @@ def _check_ends(tx: Tx, view: View, card_id: str | None, links: Sequence[EdgeUps
 
 
 def _fresh_id(tx: Tx) -> str:
-    """`CARD-<seq>`, with the seq of the trace entry that the card becomes."""
+    """`CARD-<seq>`, with the seq of the card's trace entry."""
     while find_card(tx, card_id := f"CARD-{tx.seqs(0)}") is not None:
         tx.append("thinking", card_id, "id_taken")
     return card_id
@@ -191,7 +191,7 @@ def _says_the_same(tx: Tx, view: View, before: Node, ops: Sequence[Op]) -> bool:
 
 
 def _entry_of(tx: Tx, place: Place, card_id: str) -> int | None:
-    """The newest trace entry that this place shows of a card."""
+    """The newest trace entry of a card that this place shows."""
     trace = view_of(tx, place.branch, place.trace_doc)
     rows = tx.all(sql.card_entries_newest, card_id=card_id, limit=20)
     return first_shown(tx, trace, [row["seq"] for row in rows])
@@ -200,7 +200,7 @@ def _entry_of(tx: Tx, place: Place, card_id: str) -> int | None:
 def _append(
     tx: Tx, branch: Branch, place: Place, node: NodeUpsert, edges: Sequence[EdgeUpsert]
 ) -> int:
-    """The note of the trace that says what was thought."""
+    """Append the card to the trace; returns the entry's seq."""
     own = [edge for edge in edges if edge.from_ == node.id]
     meta: dict[str, Any] = {
         "source": FORMAT,

@@ -1,4 +1,4 @@
-"""Rules about what is claimed: untested, contradicted, unopposed, shaken, or not yet published."""
+"""Rules about claims: untested, contradicted, unopposed, outdated or unpublished ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRADEOFF = (" vs ", " vs. ", " versus ", "tradeoff", "trade-off", "a/b")
 
 
 def unpublished(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """A decision marked as a draft, pinned or recent, of which there is no published copy."""
+    """A draft decision, pinned or recent, without a published copy."""
     found = []
     for card in at.active("decision"):
         recent = card.last_ts_ms >= at.now_ms - DRAFT_DAYS * DAY_MS
@@ -30,8 +30,8 @@ def unpublished(at: CardSlice, offers: Offers) -> Iterator[Finding]:
             "publish_decision",
             "medium",
             f"Publish {card.label}",
-            "a draft decision is seen by nobody else",
-            [(offers.publish(card), "make a copy that everybody sees, and pin it")],
+            "no one else sees a draft decision",
+            [(offers.publish(card), "publish a copy that everyone sees, and pin it")],
         )
         yield told(
             "BM_LANE_DECISION_NOT_PUBLISHED",
@@ -43,14 +43,14 @@ def unpublished(at: CardSlice, offers: Offers) -> Iterator[Finding]:
 
 
 def untested(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """An active hypothesis without a test, or with tests and no evidence."""
+    """An active hypothesis without a test, or with tests but no evidence."""
     for card in at.active("hypothesis")[:12]:
         tests = at.supporters(card, "test")
         if not tests:
             stub = {
                 "type": "test",
                 "title": f"Test: {card.label}",
-                "text": f"The smallest test that would show {card.id} to be wrong.",
+                "text": f"The smallest test that would disprove {card.id}.",
             }
             made = offers.card(own_id("BM4", card), stub, ["bm4"], supports=[card.id])
             yield told(
@@ -62,8 +62,8 @@ def untested(at: CardSlice, offers: Offers) -> Iterator[Finding]:
                     "add_test_stub",
                     "high",
                     f"Add a test for {card.label}",
-                    "what cannot be tested cannot be relied on",
-                    [(made, "write down the smallest test; say how to run it in meta.run.cmd")],
+                    "an untested hypothesis cannot be relied on",
+                    [(made, "write down the smallest test; put its command in meta.run.cmd")],
                 ),
             )
         elif not at.evidence_for(card):
@@ -74,22 +74,22 @@ def untested(at: CardSlice, offers: Offers) -> Iterator[Finding]:
             yield told(
                 "BM4_HYPOTHESIS_NO_EVIDENCE",
                 "warning",
-                f"hypothesis {card.id} has a test and no evidence: {card.label}",
+                f"hypothesis {card.id} has a test but no evidence: {card.label}",
                 [card, test],
                 Todo(
                     "run_test",
                     "medium",
-                    f"Run {test.label} and write down what it showed",
-                    "a test that nobody ran shows nothing",
-                    [(made, "keep the evidence; fill in what it showed")],
+                    f"Run {test.label} and record the result",
+                    "a test that has not run proves nothing",
+                    [(made, "record the evidence; fill in the result")],
                 ),
             )
 
 
 def contradicted(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """An open card with something for it and something against it.
+    """An open card with both support and opposition.
 
-    A counter-position without evidence behind it is a thought and no contradiction.
+    A counter-position without evidence is not a contradiction yet.
     """
     found = []
     for card in at.judged():
@@ -104,20 +104,20 @@ def contradicted(at: CardSlice, offers: Offers) -> Iterator[Finding]:
             "type": "question",
             "title": f"What decides {card.label}?",
             "text": f"{card.id} is supported by {on[0].id} and blocked by {against[0].id}. "
-            "Which single test would tell them apart?",
+            "Which single test would decide between them?",
         }
         weight = {one.id: at.confidence(one) for side in (on, against) for one in side}
         strongest = [max(weight[one.id] for one in side) for side in (on, against)]
         loser = on if strongest[0] < strongest[1] else against
         weakest = min(loser, key=lambda one: (weight[one.id], one.id))
         calls: list[tuple[Request, str]] = [
-            (offers.playbook("contradiction"), "how to find the test that decides"),
+            (offers.playbook("contradiction"), "how to find the decisive test"),
             (
                 offers.card(own_id("BM1", card), question, ["bm1", "contradiction"]),
                 "ask what would decide it",
             ),
             *(
-                (offers.status(one, "rejected"), "once the test has decided: reject what lost")
+                (offers.status(one, "rejected"), "after the test: reject the losing side")
                 for one in sorted(loser, key=lambda one: (one.id == weakest.id, one.id))
             ),
         ]
@@ -130,14 +130,14 @@ def contradicted(at: CardSlice, offers: Offers) -> Iterator[Finding]:
                 "resolve_contradiction",
                 "high",
                 f"Resolve the contradiction about {card.label}",
-                "both cannot hold; one decisive test tells which",
+                "both cannot be true; one decisive test shows which is",
                 calls,
             ),
         )
 
 
 def shaken(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """An assumption that is no longer open and still holds up what is pinned or open."""
+    """An assumption that is no longer open but still supports a pinned or open card."""
     for card in at.judged():
         if "assumption" not in card.tags or card.status == "open":
             continue
@@ -154,11 +154,11 @@ def shaken(at: CardSlice, offers: Offers) -> Iterator[Finding]:
         update = {
             "type": "update",
             "title": f"Recheck: {card.label}",
-            "text": f"{card.id} is {card.status}. What rests on it: "
+            "text": f"{card.id} is {card.status}. Cards that rest on it: "
             + ", ".join(one.id for one in used),
         }
         calls: list[tuple[Request, str]] = [
-            (offers.card(own_id("BM6", card), update, ["bm6", "assumption"]), "say what changed")
+            (offers.card(own_id("BM6", card), update, ["bm6", "assumption"]), "record what changed")
         ]
         if card.status in DEAD:
             calls += [
@@ -166,17 +166,17 @@ def shaken(at: CardSlice, offers: Offers) -> Iterator[Finding]:
                 for one in used
             ]
         else:
-            calls.append((offers.status(card, "open"), "open it again until it is rechecked"))
+            calls.append((offers.status(card, "open"), "reopen it until it is rechecked"))
         yield told(
             "BM6_ASSUMPTION_NOT_OPEN_BUT_USED",
             "warning",
-            f"assumption {card.id} is {card.status} and still used by {used[0].id}: {card.label}",
+            f"assumption {card.id} is {card.status} but still used by {used[0].id}: {card.label}",
             [card, *used[:3]],
             Todo(
                 "recheck_assumption",
                 "medium",
                 f"Recheck {card.label}",
-                "what rests on it may no longer hold",
+                "cards that rest on it may no longer be true",
                 calls,
             ),
         )
@@ -184,7 +184,7 @@ def shaken(at: CardSlice, offers: Offers) -> Iterator[Finding]:
 
 
 def tradeoff(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """An open question or decision between two things: no signal, only a hint."""
+    """An open question or decision between two options; gives an action without a signal."""
     for card in at.judged():
         said = f" {card.title or ''} {card.text or ''} ".lower()
         weighs = any(word in said for word in _TRADEOFF)
@@ -193,7 +193,7 @@ def tradeoff(at: CardSlice, offers: Offers) -> Iterator[Finding]:
                 "use_playbook",
                 "low",
                 f"Compare by criteria: {card.label}",
-                "it weighs one thing against another",
+                "it weighs one option against another",
                 [(offers.playbook("criteria_matrix"), "criteria, weights, sensitivity")],
             )
             yield Finding(None, [todo], [card], card.last_ts_ms)
@@ -201,7 +201,7 @@ def tradeoff(at: CardSlice, offers: Offers) -> Iterator[Finding]:
 
 
 def unopposed(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """An active hypothesis or decision with something for it and nothing against it."""
+    """An active hypothesis or decision with support and no opposition."""
     found = [
         card
         for card in at.judged()
@@ -224,16 +224,16 @@ def unopposed(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     yield told(
         "BM10_NO_COUNTER_EDGES",
         "info",
-        f"nothing speaks against {card.type} {card.id}: {card.label}",
+        f"nothing argues against {card.type} {card.id}: {card.label}",
         [card],
         Todo(
             "add_counter_hypothesis",
             "medium",
             f"Argue against {card.label}",
-            "only support was looked for",
+            "it has only been supported, never challenged",
             [
                 (offers.playbook("skeptic"), "how to argue against yourself"),
-                (made, "the counter-position; put it as strongly as you can"),
+                (made, "write the counter-position as strongly as you can"),
             ],
         ),
     )

@@ -1,4 +1,4 @@
-"""What a rule of the engine finds: a signal, the cards it is about, and what clears it."""
+"""What an engine rule finds: a signal, the cards it is about, and what clears it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONG_ID = 120
 
 
 class Todo(NamedTuple):
-    """What to do, with the calls in order; the last one, once filled in, clears the signal."""
+    """What to do, with calls in order; the last one clears the signal once it is filled in."""
 
     kind: str
     priority: Priority
@@ -26,7 +26,7 @@ class Todo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A signal with the moment it is about, and what clears it; some actions have no signal."""
+    """A signal with its time and what clears it; some actions have no signal."""
 
     signal: Signal | None
     todos: list[Todo]
@@ -48,7 +48,7 @@ def told(
 
 
 def own_id(prefix: str, card: Card, number: int = 0) -> str:
-    """The id of the card that an offer makes: the same offer twice makes one card."""
+    """The id of the card that a suggestion creates, so that running it twice creates one card."""
     name = card.id.removeprefix("CARD-")
     if len(name) > _LONG_ID:
         name = hashlib.sha256(name.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The calls that the engine offers: complete, about the place of the slice, and runnable."""
+"""Builds the calls that the engine suggests: complete, scoped to the slice, and runnable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LISTED_BY = (
 
 
 def template_of(about: Card, *, cmd: str | None = None) -> dict[str, Any]:
-    """Evidence that somebody has yet to fill in."""
+    """An evidence card to be filled in."""
     shown = f"CMD: {cmd}" if cmd else "CMD: <fill: the command you ran>"
     return {
         "type": "evidence",
@@ -37,7 +37,7 @@ def template_of(about: Card, *, cmd: str | None = None) -> dict[str, Any]:
 
 
 class Offers:
-    """Makes calls for one place."""
+    """Builds calls for one place."""
 
     def __init__(self, tx: Tx, place: Place) -> None:
         self._tx = tx
@@ -70,7 +70,7 @@ class Offers:
         return ApplyGraph(ops=[EdgeDelete(from_=one.id, rel=rel, to=other.id)], **where, **doc)
 
     def calls(self, requests: Sequence[tuple[Request, str]], priority: str) -> list[dict[str, Any]]:
-        """Requests with their reasons as actions of an envelope."""
+        """Requests and their reasons, in the form of an envelope's actions."""
         registry = self._tx.facts.registry
         made = [self._call(request, why, priority) for request, why in requests]
         tiers = {registry.of(request).tier for request, _ in requests}
@@ -83,12 +83,12 @@ class Offers:
         return made
 
     def _disclosure(self, tiers: set[str]) -> list[dict[str, Any]]:
-        """Before the first calls that `core` does not list: the smallest listing that has them."""
+        """Before the first calls that `core` does not list: the smallest listing that does."""
         needed = next(toolset for toolset, also in _LISTED_BY if tiers <= also)
         if self._disclosed or needed == "core" or self._tx.facts.settings.toolset == "full":
             return []
         self._disclosed = True
         listing = self._tx.facts.registry.get("system.cmd.list").request
         wanted = listing(prefix="think.", toolset=needed)
-        shown = self._call(wanted, "see the commands that this needs", "low")
+        shown = self._call(wanted, "list the commands that this needs", "low")
         return [{**shown, "call_method": "tools/list"}]

@@ -1,4 +1,4 @@
-"""Rules about what is shown: weak evidence, low confidence, tests to run, nothing seen at all."""
+"""Rules about evidence: weak evidence, low confidence, tests to run, no evidence at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STUCK_WINDOW, STUCK_CARDS = 12, 6
 
 
 def weak(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """Evidence worth less than 60 of 100 that is pinned or holds up a pinned decision."""
+    """Evidence that scores below 60 of 100 and is pinned or supports a pinned decision."""
     found = []
     for card in at.active("evidence"):
         about = at.spoken_about(card)
@@ -39,23 +39,23 @@ def weak(at: CardSlice, offers: Offers) -> Iterator[Finding]:
         yield told(
             "BM2_EVIDENCE_WEAK",
             "warning",
-            f"evidence {card.id} is worth {at.score(card)} of 100: {card.label}",
+            f"evidence {card.id} scores {at.score(card)} of 100: {card.label}",
             [card],
             Todo(
                 "replace_evidence",
                 "medium",
-                f"Replace {card.label} by evidence with a command and a link",
-                "a decision rests on it, and nobody could check it",
+                f"Replace {card.label} with evidence that has a command and a link",
+                "a decision rests on it, and no one can check it",
                 [
-                    (better, "the evidence that takes its place; fill it in"),
-                    (offers.status(card, "superseded"), "then let the weak evidence go"),
+                    (better, "write the new evidence; fill it in"),
+                    (offers.status(card, "superseded"), "then supersede the weak evidence"),
                 ],
             ),
         )
 
 
 def unsure(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """The pinned decision of least confidence, at most 0.55; without one, a hypothesis at 0.45."""
+    """The least confident pinned decision, at 0.55 or less; else a hypothesis at 0.45 or less."""
     pinned = [card for card in at.active("decision") if at.pinned(card)]
     if pinned:
         least = min(pinned, key=lambda card: (at.confidence(card), card.id))
@@ -70,16 +70,16 @@ def unsure(at: CardSlice, offers: Offers) -> Iterator[Finding]:
         yield told(
             "BM3_DECISION_LOW_CONFIDENCE",
             "warning",
-            f"decision {least.id} stands at {at.confidence(least):.2f}: {least.label}",
+            f"decision {least.id} has confidence {at.confidence(least):.2f}: {least.label}",
             [least],
             Todo(
                 "use_playbook",
                 "medium",
                 f"Test {least.label} with one experiment",
-                "it is pinned, and little speaks for it",
+                "it is pinned but has little support",
                 [
                     (offers.playbook("experiment"), "how to plan one decisive experiment"),
-                    (made, "keep what it showed; fill it in"),
+                    (made, "record the result; fill it in"),
                 ],
             ),
         )
@@ -92,14 +92,14 @@ def unsure(at: CardSlice, offers: Offers) -> Iterator[Finding]:
         yield told(
             "BM3_HYPOTHESIS_LOW_CONFIDENCE",
             "info",
-            f"hypothesis {least.id} stands at {at.confidence(least):.2f}: {least.label}",
+            f"hypothesis {least.id} has confidence {at.confidence(least):.2f}: {least.label}",
             [least],
             Todo(
                 "reject_hypothesis",
                 "low",
                 f"Reject {least.label}",
-                "more speaks against it than for it",
-                [(offers.status(least, "rejected"), "it no longer holds anything up")],
+                "there is more against it than for it",
+                [(offers.status(least, "rejected"), "it no longer supports anything")],
             ),
         )
 
@@ -117,7 +117,7 @@ def _stale_after_ms(card: Card) -> int:
 
 
 def runnable(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """Open tests with a command: which to run first, and whether all were run of late."""
+    """Open tests with a command: which to run first, or that all have fresh evidence."""
     tests = [
         card for card in at.active("test") if card.status == "open" and command_of(card) is not None
     ]
@@ -132,7 +132,7 @@ def runnable(at: CardSlice, offers: Offers) -> Iterator[Finding]:
         ]
 
     def rank(card: Card) -> int:
-        """0 never run, 1 run too long ago, 2 fresh."""
+        """0 for no evidence, 1 for stale evidence, 2 for fresh evidence."""
         if not seen(card):
             return 0
         latest = max(one.last_ts_ms for one in seen(card))
@@ -150,7 +150,7 @@ def runnable(at: CardSlice, offers: Offers) -> Iterator[Finding]:
                 "low",
                 "Close the tests that have been run",
                 "nothing is left to run",
-                [(offers.status(card, "done"), "it has its evidence") for card in tests],
+                [(offers.status(card, "done"), "it has evidence") for card in tests],
             ),
         )
         return
@@ -166,7 +166,7 @@ def runnable(at: CardSlice, offers: Offers) -> Iterator[Finding]:
         "high" if rank(first) == 0 else "medium",
         f"Run {first.label}",
         f"run it yourself: {cmd}",
-        [(made, "then keep what it showed; fill it in")],
+        [(made, "then record the result; fill it in")],
     )
     if rank(first) == 1:
         yield told(
@@ -181,7 +181,7 @@ def runnable(at: CardSlice, offers: Offers) -> Iterator[Finding]:
 
 
 def stuck(at: CardSlice, offers: Offers) -> Iterator[Finding]:
-    """Of the last 12 trace entries at least 6 are cards, and none shows or decides anything."""
+    """At least 6 of the last 12 trace entries are cards; none is evidence or a decision."""
     last = at.trace[-STUCK_WINDOW:]
     cards = [entry for entry in last if entry.format == "think_card"]
     shown = [
@@ -201,26 +201,26 @@ def stuck(at: CardSlice, offers: Offers) -> Iterator[Finding]:
             template_of(about[0]),
             supports=[about[0].id],
         )
-        calls.append((made, "write down one thing that you saw; fill it in"))
+        calls.append((made, "record one observation; fill it in"))
     todo = Todo(
         "use_playbook",
         "medium",
-        "Look at something instead of thinking on",
-        f"{len(cards)} cards in a row and nothing observed",
+        "Observe something before thinking further",
+        f"{len(cards)} cards in a row without an observation",
         calls,
     )
     back = Todo(
         "use_playbook",
         "low",
         "Start over from the other end",
-        "when looking closer does not help",
+        "for when a closer look does not help",
         [(offers.playbook("breakthrough"), "invert, drop assumptions, look for a lever")],
     )
     refs = [EngineRef(kind=card.type, id=card.id) for card in about]
     signal = Signal(
         code="BM10_STUCK_NO_EVIDENCE",
         severity="warning",
-        message=f"{len(cards)} of the last {len(last)} trace entries are cards, none is evidence",
+        message=f"{len(cards)} of the last {len(last)} trace entries are cards; none is evidence",
         refs=refs,
     )
     yield Finding(signal, [todo, back], about, last[-1].ts_ms)

@@ -1,7 +1,7 @@
-"""The table of signals, in the order in which the engine looks for them.
+"""The engine's rules, in the order in which they run.
 
-The thresholds beside each rule are these and no others; `docs/thinking.md` lists them with the step
-that clears each signal, and there is one test per code.
+`docs/thinking.md` lists each signal with its threshold and the step that clears it, and there is
+one test per code.
 """
 
 from __future__ import annotations

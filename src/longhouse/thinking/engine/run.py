@@ -1,4 +1,4 @@
-"""Runs the table over a slice, ranks what it found, and cuts it to the limits of the view."""
+"""Runs the rules over a slice, ranks the findings, and cuts them to the view's limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reason(
     signals_limit: int,
     actions_limit: int,
 ) -> Engine | None:
-    """What the slice asks for; None when both limits are 0 or there is nothing to say."""
+    """The signals and actions for a slice; None if both limits are 0 or there are none."""
     if not signals_limit and not actions_limit:
         return None
     at, offers = CardSlice(cards, edges, trace), Offers(tx, place)

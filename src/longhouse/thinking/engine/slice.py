@@ -1,8 +1,8 @@
-"""The slice that the engine looks at: cards, what holds them up, what speaks against them.
+"""The slice that the engine reads: cards, their support and their opposition.
 
-`A supports B` means that B rests on A, with one exception: a decision that supports something which
-is no decision names its own grounds, as the stages of a pipeline do. What is refuted holds up
-nothing, and neither does a template that nobody has filled in.
+`A supports B` means that B rests on A, with one exception: a decision that supports a card of
+another type names its own grounds, as the stages of a pipeline do. Refuted cards and unfilled
+templates support nothing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _URL = re.compile(r"(?:https?|file)://\S+")
 
 
 def is_template(card: Card) -> bool:
-    """Whether a card still waits for somebody to fill it in."""
+    """Whether a card is still an unfilled template."""
     return any("<fill" in (text or "").lower() for text in (card.title, card.text))
 
 
 def grounds(from_type: str, to_type: str) -> bool:
-    """Whether `supports` between these types names the grounds of the card that it leaves."""
+    """Whether a `supports` edge between these types names the grounds of its source."""
     return from_type == "decision" and to_type != "decision"
 
 
@@ -74,7 +74,7 @@ def _has_link(card: Card) -> bool:
 
 
 def score_of(card: Card, linked: Iterable[str]) -> int:
-    """How much a piece of evidence is worth, 0 to 100, given the types that it speaks about."""
+    """The score of a piece of evidence, 0 to 100, given the types of the cards it is about."""
     types = set(linked)
     run = _run(card)
     sources = {*card.tags, str(run.get("env", "")).lower()}
@@ -85,7 +85,7 @@ def score_of(card: Card, linked: Iterable[str]) -> int:
 
 
 class CardSlice:
-    """Cards by id with their grounds and their opponents."""
+    """Cards by id, with their support and opposition."""
 
     def __init__(
         self, cards: Sequence[Card], edges: Iterable[Edge], trace: Sequence[Entry] = ()
@@ -122,12 +122,12 @@ class CardSlice:
         side.setdefault(other.id, set()).add(one.id)
 
     def judged(self) -> list[Card]:
-        """The cards to look at, newest first; of a card and its published copy only the card."""
+        """The cards to examine, newest first, without published copies of other cards."""
         cards = [card for card in self.cards.values() if card.id not in self.copies]
         return sorted(cards, key=lambda card: (-card.last_ts_ms, -card.last_seq, card.id))
 
     def pinned(self, card: Card) -> bool:
-        """Whether the card is pinned, itself or as its published copy."""
+        """Whether the card or its published copy is pinned."""
         copies = [self.cards[copy] for copy, source in self.copies.items() if source == card.id]
         return any(PINNED in one.tags for one in (card, *copies))
 
@@ -142,7 +142,7 @@ class CardSlice:
         return [one for one in found if kind is None or one.type == kind]
 
     def spoken_about(self, card: Card) -> list[Card]:
-        """What a card supports or blocks, or grounds."""
+        """The cards that a card supports, blocks or grounds."""
         return [self.cards[name] for name in sorted(self.about.get(card.id, ()))]
 
     def evidence_for(self, card: Card) -> list[Card]:
@@ -153,7 +153,7 @@ class CardSlice:
         return found
 
     def backed(self, card: Card) -> bool:
-        """Whether evidence stands behind a card."""
+        """Whether a card is backed by evidence."""
         return bool(self.evidence_for(card))
 
     def score(self, card: Card) -> int:
@@ -162,7 +162,7 @@ class CardSlice:
     def confidence(
         self, card: Card, depth: int = _DEPTH, path: frozenset[str] = frozenset()
     ) -> float:
-        """0 to 1: evidence by its score, others by what is for them and against them."""
+        """From 0 to 1: evidence by its score, other cards by their support and opposition."""
         if card.type == "evidence":
             return self.score(card) / 100
         sides = self.supporters(card), self.opponents(card)

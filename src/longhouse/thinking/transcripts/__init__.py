@@ -1,6 +1,6 @@
-"""A bounded window into the transcripts that agents leave on this machine.
+"""Bounded, read-only access to the transcripts that agents leave on this machine.
 
-It reads and never keeps: nothing is stored, nothing is indexed, nothing runs in the background. The
-folders are those of the clients and those that the person's own settings add; a caller can choose
-among them and inside them, and cannot leave them by `..` or by a link.
+Nothing is stored, nothing is indexed, nothing runs in the background. The folders are those of the
+clients and those that the user's own settings add; a caller can choose one of them or a folder
+inside, and cannot escape through `..` or a symbolic link.
 """

@@ -1,7 +1,7 @@
-"""A block of a file in memory, and how bytes are found in it at nearly the speed of reading it.
+"""A block of a file in memory, and fast searching in it.
 
-`bytearray.find` takes three times as long as the C library does, and counting newlines as long as
-finding: over an archive that is most of a search. So the C library looks where there is one.
+`bytearray.find` takes three times as long as the C library's `memmem`, and counting newlines takes
+as long as finding; over an archive, that is most of a search. So `memmem` is used if available.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["BLOCK", "Buffer"]
 BLOCK = 1 << 20
 _SAMPLE = 4 << 10
 _LONG_LINES = 8
-"""So few newlines in a sample are found faster one by one than counted."""
+"""Up to this many newlines in a sample, finding them one by one is faster than counting."""
 
 
 def _memmem() -> Callable[..., int | None] | None:
     try:
         found: Any = ctypes.CDLL(None).memmem
     except (AttributeError, OSError, TypeError):
-        return None  # not every platform has it
+        return None  # the platform lacks it
     found.restype = ctypes.c_void_p
     found.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
     made: Callable[..., int | None] = found
@@ -33,29 +33,29 @@ _MEMMEM = _memmem()
 
 
 class Buffer:
-    """Bytes that are overwritten again and again; `grow` is the only way to another size."""
+    """A reusable block of bytes; only `grow` changes its size."""
 
     def __init__(self, size: int = BLOCK) -> None:
         self._hold(bytearray(size))
 
     def _hold(self, data: bytearray) -> None:
         self.data = data
-        self._exported = (ctypes.c_char * len(data)).from_buffer(data)  # keeps it where it is
+        self._exported = (ctypes.c_char * len(data)).from_buffer(data)  # pins its address
         self._address = ctypes.addressof(self._exported)
 
     def grow(self) -> None:
-        """Twice the room, with what is there."""
+        """Double the size and keep the content."""
         self._hold(self.data + bytes(len(self.data)))
 
     def find(self, needle: bytes, start: int, end: int) -> int:
-        """Where the needle is first, at `start` or behind it and whole before `end`; else -1."""
+        """The first position of the needle between `start` and `end`, or -1."""
         if _MEMMEM is None or not needle or start >= end:
             return self.data.find(needle, start, end)
         at = _MEMMEM(self._address + start, end - start, needle, len(needle))
         return -1 if at is None else at - self._address
 
     def lines_with(self, needle: bytes, end: int) -> Iterator[tuple[int, int]]:
-        """Where the lines that hold the needle begin and end; every line where it is empty."""
+        """The start and end of each line that contains the needle; of every line if it is empty."""
         at = 0
         while at < end:
             hit = self.find(needle, at, end)
@@ -68,7 +68,7 @@ class Buffer:
             at = stop + 1
 
     def newlines(self, start: int, end: int) -> int:
-        """How many there are between two places."""
+        """The number of newlines between two positions."""
         find = self.data.find
         if self.data.count(b"\n", start, min(end, start + _SAMPLE)) > _LONG_LINES:
             return self.data.count(b"\n", start, end)

@@ -1,6 +1,6 @@
-"""`docs.transcripts.digest`: what recent sessions of this project came to, newest first.
+"""`docs.transcripts.digest`: the outcome of this project's recent sessions, newest first.
 
-Of each file a bounded head tells the project and a bounded tail the message.
+A bounded head of each file identifies the project, and a bounded tail holds the message.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HEADING = re.compile(
 
 
 def looks_like_a_summary(text: str) -> bool:
-    """Whether a message sums something up: a line of it begins as summaries do."""
+    """Whether a message is a summary: one of its lines starts like a summary heading."""
     return _HEADING.search(text) is not None
 
 
@@ -61,7 +61,7 @@ def looks_like_a_summary(text: str) -> bool:
     ],
 )
 def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
-    """What recent sessions of this project came to, newest first."""
+    """The outcome of this project's recent sessions, newest first."""
     root = root_of(tx, req.root_dir)
     prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
     budget = BytesLeft(req.max_bytes_total)
@@ -87,7 +87,7 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
 def _item(
     root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
 ) -> DigestItem | None:
-    """The last message of a session that counts."""
+    """The last message of a session that fits the mode."""
     try:
         with open_file(root, file.name) as (opened, size):
             header, head = beginning(opened, size, budget, prefix)
@@ -102,7 +102,7 @@ def _item(
         return None
     at, last = start, None
     for number, line in enumerate(tail.split(b"\n"), 1):
-        whole = number > 1 or not start  # the first may be half a line
+        whole = number > 1 or not start  # the first line may be cut off
         record = record_of(line) if whole else None
         message = message_of(record) if record else None
         spoken = message is not None and message.role == "assistant"

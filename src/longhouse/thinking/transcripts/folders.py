@@ -1,4 +1,4 @@
-"""The folders that may be read, the files in them, and how one is opened without leaving them."""
+"""The transcript folders, the files in them, and opening one without leaving its folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = ("codex", "claude")
 
 
 class TranscriptRoot(NamedTuple):
-    """The folder that a call reads, and all that it could have chosen."""
+    """The folder that a call reads, and all allowed folders."""
 
     path: Path
     known: list[str]
@@ -36,7 +36,7 @@ class File(NamedTuple):
 
 
 def root_of(tx: Tx, asked: str | None) -> TranscriptRoot:
-    """The folder to read: the one asked for if the person allows it, else the first there is."""
+    """The folder to read: the requested one if it is allowed, else the first that exists."""
     known = tx.facts.of(ThinkingFacts).transcripts
     shown = [str(path) for path in known]
     if asked is None:
@@ -44,7 +44,7 @@ def root_of(tx: Tx, asked: str | None) -> TranscriptRoot:
         if found is None:
             raise UnknownId(
                 "root_dir: there are no transcripts on this machine",
-                recovery=f"looked in {', '.join(shown)}; LONGHOUSE_TRANSCRIPTS adds folders",
+                recovery=f"searched {', '.join(shown)}; LONGHOUSE_TRANSCRIPTS adds folders",
             )
         return TranscriptRoot(found, shown)
     if asked in _NAMES:
@@ -53,7 +53,7 @@ def root_of(tx: Tx, asked: str | None) -> TranscriptRoot:
         chosen = Path(asked)
         if not _is_allowed(chosen, known):
             raise InvalidInput(
-                f"root_dir: {asked[:200]!r} is not among the folders of transcripts; "
+                f"root_dir: {asked[:200]!r} is not one of the transcript folders; "
                 "fix: root_dir=codex",
                 recovery=f"use one of {', '.join(shown)}, or a folder inside one",
             )
@@ -74,7 +74,7 @@ def _is_allowed(chosen: Path, known: Sequence[Path]) -> bool:
 
 
 def files_of(root: TranscriptRoot) -> list[File]:
-    """The transcripts below a folder, newest first; links are not followed."""
+    """The transcripts below a folder, newest first; symbolic links are not followed."""
     found = list(_walk(os.fspath(root.path), "", 0))[:_MOST_SEEN]
     return sorted(found, key=lambda file: (-file.mtime_ns, file.name))
 
@@ -96,12 +96,12 @@ def _walk(folder: str, prefix: str, depth: int) -> Iterator[File]:
 
 @contextmanager
 def open_file(root: TranscriptRoot, name: str) -> Iterator[tuple[BinaryIO, int]]:
-    """A transcript and its size now, opened step by step so that no link can lead out."""
+    """A transcript and its current size, opened so that no symbolic link can lead outside."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if not parts or name.startswith("/") or ".." in parts:
         raise _outside(name)
     if not name.endswith(".jsonl"):
-        raise _outside(name, "is no transcript: only .jsonl files are read")
+        raise _outside(name, "is not a transcript: only .jsonl files are read")
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     at = os.open(root.path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     try:
@@ -116,18 +116,18 @@ def open_file(root: TranscriptRoot, name: str) -> Iterator[tuple[BinaryIO, int]]
             recovery="copy a ref from docs.transcripts.search",
         ) from None
     except (OSError, ValueError):
-        raise _outside(name, "leads out of the folder, or cannot be read") from None
+        raise _outside(name, "is outside the folder, or cannot be read") from None
     finally:
         os.close(at)
     with os.fdopen(handle, "rb", buffering=0) as file:
         seen = os.fstat(handle)
         if not stat.S_ISREG(seen.st_mode):
-            raise _outside(name, "is no plain file")
+            raise _outside(name, "is not a regular file")
         yield file, seen.st_size
 
 
-def _outside(name: str, why: str = "leads out of the folder") -> InvalidInput:
+def _outside(name: str, why: str = "is outside the folder") -> InvalidInput:
     return InvalidInput(
         f"ref.path: {name[:200]!r} {why}",
-        recovery="copy a ref from docs.transcripts.search; paths are inside root_dir",
+        recovery="copy a ref from docs.transcripts.search; paths are relative to root_dir",
     )

@@ -1,6 +1,6 @@
-"""What a line of a transcript says: Codex rollouts and Claude Code sessions, made one shape.
+"""Parses lines of Codex rollouts and Claude Code sessions into one form.
 
-Unknown and broken lines say nothing; a client may write kinds that nobody here has heard of.
+Unknown and malformed lines are ignored, because clients add new kinds of records.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TranscriptMessage(NamedTuple):
 
 
 class TranscriptHeader(NamedTuple):
-    """What the beginning of a file tells about its session."""
+    """What the start of a file reveals about its session."""
 
     session: TranscriptSession
     hints: list[str]
@@ -46,7 +46,7 @@ class TranscriptHeader(NamedTuple):
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
-    """The object of a line, None where there is none: broken, cut off, or something else."""
+    """The JSON object on a line, or None if there is none or it is malformed."""
     try:
         made = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -55,7 +55,7 @@ def record_of(line: bytes) -> dict[str, Any] | None:
 
 
 def message_of(record: dict[str, Any]) -> TranscriptMessage | None:
-    """The message that a record is, None where it is something else."""
+    """The message in a record, or None if it holds none."""
     ts = record.get("timestamp")
     payload = record.get("payload")
     inner: Any = record.get("message")
@@ -72,7 +72,7 @@ def message_of(record: dict[str, Any]) -> TranscriptMessage | None:
 
 
 def _completed(payload: dict[str, Any]) -> dict[str, Any] | None:
-    """What a person typed, as newer rollouts have it."""
+    """A user message in the form of newer rollouts."""
     item = payload.get("item")
     if payload.get("type") != "item_completed" or not isinstance(item, dict):
         return None
@@ -90,7 +90,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def header_of(head: bytes, prefix: str | None = None) -> TranscriptHeader:
-    """Session and project hints, from the first lines of a file; as few as show the prefix."""
+    """The session and project hints in a file's first lines; stops early once `prefix` matches."""
     session: dict[str, str] = {}
     hints: list[str] = []
     certain = False
@@ -147,13 +147,13 @@ def _paths(text: str) -> list[str]:
 
 
 def is_below(hints: Iterable[str], prefix: str) -> bool:
-    """Whether a session belongs to the project: whole path parts count, not letters."""
+    """Whether a session belongs to the project; compares whole path components."""
     wanted = prefix.rstrip("/")
     return any(hint == wanted or hint.startswith(f"{wanted}/") for hint in hints)
 
 
 def project_of(header: TranscriptHeader) -> Project:
-    """The project of a session, as well as it can be told."""
+    """The project of a session, as far as it is known."""
     where = header.hints[0] if header.hints else ""
     return Project(
         id=f"proj-{hashlib.sha256(where.encode()).hexdigest()[:12]}",

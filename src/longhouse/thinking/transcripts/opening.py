@@ -1,4 +1,4 @@
-"""`docs.transcripts.open`: one record of a transcript with what was said around it."""
+"""`docs.transcripts.open`: one record of a transcript and the messages around it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _CAPTURED = 2_000
     ],
 )
 def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
-    """Read around one record of a transcript."""
+    """Read a transcript around one record."""
     if (req.ref.line is None) == (req.ref.byte is None):
         raise InvalidInput(
             "ref: expected exactly one of line and byte; "
@@ -80,14 +80,14 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
 
 
 class _Line(NamedTuple):
-    """A line, and whether it is the one asked for."""
+    """A line, and whether it is the requested one."""
 
     found: FoundLine
     here: bool
 
 
 def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[_Line]:
-    """The lines around a number; only they are kept while the file goes by."""
+    """The lines around a line number; only these are held in memory."""
     wanted = req.ref.line or 1
     kept: deque[_Line] = deque(maxlen=req.before_lines + req.after_lines + 1)
     last = 0
@@ -127,7 +127,7 @@ def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[_Li
     while stop > 0 and len(earlier) < req.before_lines:
         at = before.rfind(b"\n", 0, stop - 1) + 1
         if at == 0 and start > 0:
-            break  # only half of that line was read
+            break  # that line was read only in part
         earlier.insert(0, _Line(FoundLine(start + at, before[at : stop - 1]), False))
         stop = at
     later: list[_Line] = []
@@ -155,7 +155,7 @@ def _entry(line: _Line) -> OpenedEntry | None:
 
 
 def _offer(tx: Tx, req: OpenTranscript, entries: list[OpenedEntry]) -> None:
-    """Keep what was read as a note, on the step in focus where there is one."""
+    """Suggest saving the record as a note, for the step in focus if there is one."""
     here = next((entry for entry in entries if entry.here), None)
     if here is None:
         return
@@ -175,7 +175,7 @@ def _offer(tx: Tx, req: OpenTranscript, entries: list[OpenedEntry]) -> None:
                 title="From a transcript",
                 meta=meta,
             ),
-            "keep this as a note",
+            "save this as a note",
             priority="low",
         )
     )

@@ -1,6 +1,6 @@
-"""Reading files in windows and blocks: flat memory however large a file or a line is.
+"""Reading files in blocks, with constant memory for files and lines of any size.
 
-A file is read up to the size it had when it was opened; what is written meanwhile is not seen.
+A file is read up to the size it had when it was opened; later writes are not seen.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BytesLeft:
         self.truncated = False
 
     def take(self, wanted: int) -> int:
-        """As much of it as is left; being short is remembered."""
+        """Take up to `wanted` bytes; sets `truncated` if fewer are left."""
         given = min(wanted, self.left)
         self.truncated = self.truncated or given < wanted
         self.left -= given
@@ -42,14 +42,14 @@ class BytesLeft:
         return given
 
     def give_back(self, count: int) -> None:
-        """What was read will be read again and counts once."""
+        """Return bytes that will be read again, so that they count once."""
         count = min(count, self.read)
         self.left += count
         self.read -= count
 
 
 class FoundLine(NamedTuple):
-    """A line, the byte at which it begins, and its number, counted from 1, where that is known."""
+    """A line, its byte offset, and its number, counted from 1, if known."""
 
     byte: int
     line: bytes
@@ -57,7 +57,7 @@ class FoundLine(NamedTuple):
 
 
 def window(file: BinaryIO, start: int, length: int, budget: BytesLeft) -> bytes:
-    """Bytes of a file, as many as the budget has."""
+    """Up to `length` bytes of a file, as far as the budget allows."""
     file.seek(start)
     wanted = budget.take(length)
     parts = []
@@ -70,7 +70,7 @@ def window(file: BinaryIO, start: int, length: int, budget: BytesLeft) -> bytes:
 def beginning(
     file: BinaryIO, size: int, budget: BytesLeft, prefix: str | None = None
 ) -> tuple[TranscriptHeader, bytes]:
-    """What the head of a file tells, and the head; little of it is read where that is enough."""
+    """The header of a file and the bytes read for it; reads no more than it needs."""
     head = window(file, 0, min(_GLANCE, size), budget)
     header = header_of(head, prefix)
     known = header.session.id is not None and prefix is not None and is_below(header.hints, prefix)
@@ -83,11 +83,11 @@ def beginning(
 def lines_with(
     file: BinaryIO, size: int, needle: bytes, budget: BytesLeft, buffer: Buffer | None = None
 ) -> Iterator[FoundLine]:
-    """The lines that hold the bytes, in order; every line where there are none to look for.
+    """The lines that contain `needle`, in order; every line if it is empty.
 
-    One buffer is filled again and again, and what is left of a line moves to its front. A line
-    longer than the longest is passed over: no message is that long. Lines are counted only up to
-    those that are found, reading again what was passed over before.
+    One buffer is reused, and an incomplete line moves to its front. A line longer than LONGEST_LINE
+    is skipped, because no message is that long. Newlines are counted only when a line is found, by
+    reading the skipped part again.
     """
     file.seek(0)
     buffer = buffer or Buffer()
@@ -121,7 +121,7 @@ def lines_with(
 
 
 def _newlines_before(file: BinaryIO, start: int, end: int) -> int:
-    """How many there are in a stretch of a file."""
+    """The number of newlines in a range of a file."""
     file.seek(start)
     buffer, found = Buffer(), 0
     while start < end:

@@ -1,7 +1,7 @@
-"""`docs.transcripts.search`: what was said in sessions of this project.
+"""`docs.transcripts.search`: searches the transcripts of this project's sessions.
 
-A line is parsed only if its bytes can hold the query, so that a search costs about what reading the
-files costs.
+A line is parsed only if its bytes can contain the query, so a search costs little more than reading
+the files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from longhouse.thinking.types.transcripts import (
 __all__ = ["search_transcripts"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;()\[\]{}=+*#@!?|~^$%'-]+")
-"""Characters that JSON writes as they are."""
+"""Characters that JSON never escapes."""
 _AROUND = 2_000
 
 
@@ -61,7 +61,7 @@ _AROUND = 2_000
     trim=[Clip("hits.message.snippet", 200), Pop("hits", leave=1), Pop("projects", leave=1)],
 )
 def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
-    """Find what was said in sessions of this project; case counts."""
+    """Search the transcripts of this project's sessions; case-sensitive."""
     root = root_of(tx, req.root_dir)
     prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
     search = _Search(root, req, prefix)
@@ -73,7 +73,7 @@ def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
     if search.budget.truncated:
         tx.warn(
             "TRANSCRIPTS_SCAN_TRUNCATED",
-            f"the search ended after {search.budget.read} bytes",
+            f"the search stopped after {search.budget.read} bytes",
             f"pass max_bytes_total={req.max_bytes_total * 2}",
         )
     elif len(files) > req.max_files and not search.full:
@@ -134,7 +134,7 @@ class _Search:
                     if self.full:
                         return
         except (OSError, LonghouseError):
-            return  # it went away meanwhile, or turned into something else
+            return  # the file disappeared or was replaced during the search
 
     def _take(
         self,
@@ -171,7 +171,7 @@ class _Search:
         )
 
     def projects(self) -> list[ProjectSummary]:
-        """The projects met, those with most hits first."""
+        """The projects searched, most hits first."""
         made = [
             ProjectSummary(
                 id=one.id,
@@ -186,7 +186,7 @@ class _Search:
 
 
 def snippet(text: str, query: str, at: int, around: int) -> str:
-    """The query with some text on each side; secrets are hidden before anything is cut."""
+    """The query with some text on each side; secrets are redacted before the text is cut."""
     begin = max(at - around - _AROUND, 0)
     clean = redact_text(text[begin : at + len(query) + around + _AROUND])
     found = clean.find(query)

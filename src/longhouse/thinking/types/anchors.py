@@ -1,4 +1,4 @@
-"""The values of anchors: names for the parts of a system, and what is known about each."""
+"""Requests and results of the anchor commands; an anchor names a part of the system."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Refs = Annotated[list[Annotated[str, Meta(min_length=1, max_length=256)]], Meta(
 
 
 class Anchor(Value, frozen=True, kw_only=True):
-    """One part of the system, by the name that people use for it."""
+    """A named part of the system."""
 
     id: str
     title: str
@@ -76,7 +76,7 @@ class Anchor(Value, frozen=True, kw_only=True):
 
 
 class AnchorDraft(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An anchor to make or change; what is not given stays."""
+    """An anchor to create or change; fields left out stay as they are."""
 
     id: AnchorId
     title: AnchorTitle | None = None
@@ -90,7 +90,7 @@ class AnchorDraft(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ListAnchors(Request["AnchorList"], frozen=True, kw_only=True):
-    """List the anchors."""
+    """List anchors."""
 
     text: Annotated[str, Meta(min_length=1, max_length=120), SEARCH_WORDS] | None = None
     kind: AnchorKind | None = None
@@ -105,7 +105,7 @@ class AnchorList(Result, frozen=True, kw_only=True):
 
 
 class SnapshotAnchor(Request["AnchorSnapshot"], frozen=True, kw_only=True):
-    """What is known about one part of the system."""
+    """Everything known about one part of the system."""
 
     anchor: Annotated[AnchorId, also("id", "name", "anchor_id")]
     include_drafts: bool = False
@@ -120,7 +120,7 @@ class AnchorStats(Value, frozen=True, kw_only=True):
 
 
 class LinkedCard(Card, frozen=True, kw_only=True):
-    """A card with the graph that it is in."""
+    """A card with the graph it is in."""
 
     branch: str
     doc: str
@@ -153,7 +153,7 @@ class AnchorOpened(Result, frozen=True, kw_only=True):
 
 
 class ExportAnchors(Request["AnchorExport"], frozen=True, kw_only=True):
-    """The map of anchors as text."""
+    """Export the map of anchors as text."""
 
     format: Literal["mermaid", "text"] = "mermaid"
 
@@ -165,7 +165,7 @@ class AnchorExport(Result, frozen=True, kw_only=True):
 
 
 class BootAnchors(Request["AnchorsBooted"], frozen=True, kw_only=True):
-    """Make several anchors at once."""
+    """Create or update several anchors at once."""
 
     anchors: Annotated[list[AnchorDraft], Meta(min_length=1, max_length=200)]
 
@@ -182,14 +182,14 @@ class AnchorsBooted(Result, frozen=True, kw_only=True):
 
 
 class RenameAnchor(Request["AnchorsMerged"], frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Give an anchor another id; the old one becomes an alias."""
+    """Rename an anchor; the old id becomes an alias."""
 
     from_: AnchorId
     to: AnchorId
 
 
 class MergeAnchors(Request["AnchorsMerged"], frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Make several anchors one; their ids become aliases."""
+    """Merge anchors into one; their ids become aliases."""
 
     into: AnchorId
     from_: Annotated[list[AnchorId], Meta(min_length=1, max_length=32)]
@@ -202,7 +202,7 @@ class AnchorsMerged(Result, frozen=True, kw_only=True):
 
 
 class LintAnchors(Request["AnchorLint"], frozen=True, kw_only=True):
-    """Find anchors whose relations are broken."""
+    """Find anchors with broken relations."""
 
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 
@@ -222,7 +222,7 @@ class AnchorLint(Result, frozen=True, kw_only=True):
 
 
 class AnchorNote(Request["AnchorNoted"], frozen=True, kw_only=True):
-    """Write down something about one part of the system, making its anchor if need be."""
+    """Write a card about one part of the system; creates its anchor if needed."""
 
     anchor: AnchorId
     content: Annotated[str, Meta(min_length=1, max_length=200_000)]

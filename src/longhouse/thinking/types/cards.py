@@ -1,4 +1,4 @@
-"""The values of cards: what their commands take and give, and what the room's others share."""
+"""Requests and results of the card commands, and types that the whole room shares."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ CardInput = Annotated[
     Json | str,
     Meta(
         description="an object {id?, type?, title?, text?, status?, tags?, refs?, meta?}, the same "
-        "as JSON text or as `key: value` lines, or plain text",
+        "object as JSON text or `key: value` lines, or plain text",
         examples=["type: hypothesis\ntitle: The cache is stale"],
     ),
     also("text", "content", "body", "title", "note", "statement", "hypothesis", "question"),
@@ -102,7 +102,7 @@ class Card(Value, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """A short name of the card for messages."""
+        """A short name for the card, used in messages."""
         said = " ".join((self.title or self.text or self.id).split())
         return said if len(said) <= 64 else said[:63] + "…"
 
@@ -113,7 +113,7 @@ class CardsApplied(Value, frozen=True, kw_only=True):
 
 
 class Citation(Value, frozen=True, kw_only=True):
-    """Something that points at a record."""
+    """A record that cites another."""
 
     ref: str
     kind: str
@@ -130,15 +130,15 @@ class AddCard(Traced[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class ThinkCard(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write one card into the trace and the graph; the same card twice is written once."""
+    """Write a card to the trace and the graph; writing it twice has no effect."""
 
 
 class AddFrame(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write a card that says what the problem is."""
+    """Write a card that states the problem."""
 
 
 class AddHypothesis(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write a card with something that may be so."""
+    """Write a card with a claim that may be true."""
 
 
 class AddQuestion(AddCard["CardWritten"], frozen=True, kw_only=True):
@@ -150,11 +150,11 @@ class AddTest(AddCard["CardWritten"], frozen=True, kw_only=True):
 
 
 class AddEvidence(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write a card with what was seen."""
+    """Write a card with an observation."""
 
 
 class AddDecision(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write a card with what was decided."""
+    """Write a card with a decision."""
 
 
 class AddNote(AddCard["CardWritten"], frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ class AddUpdate(AddCard["CardWritten"], frozen=True, kw_only=True):
 
 
 class AddKnowledge(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write a card with something worth knowing, for everybody to see."""
+    """Write a card with something worth remembering, visible to everyone."""
 
 
 class CardWritten(Result, frozen=True, kw_only=True):
@@ -186,7 +186,7 @@ class CardWritten(Result, frozen=True, kw_only=True):
 
 
 class Seed(Request["Seeded"], frozen=True, kw_only=True):
-    """The skeleton of a card."""
+    """Get an empty card of a type to fill in."""
 
     type: Annotated[str, Meta(min_length=1, max_length=40)]
 
@@ -256,7 +256,7 @@ class SetStatus(Scoped["CardsChanged"], frozen=True, kw_only=True):
 
 
 class Pin(Scoped["CardsChanged"], frozen=True, kw_only=True):
-    """Pin cards, or unpin them."""
+    """Pin or unpin cards."""
 
     targets: Annotated[list[CardId], Meta(min_length=1, max_length=64)]
     pinned: bool = True
@@ -292,7 +292,7 @@ class Pins(Result, frozen=True, kw_only=True):
 
 
 class Publish(Request["Published"], frozen=True, kw_only=True):
-    """Promote a card for everybody to see."""
+    """Publish a copy of a card that everyone sees."""
 
     card_id: Annotated[CardId, also("card", "id", "ref")]
     target: Target | None = None
@@ -315,7 +315,7 @@ class Published(Result, frozen=True, kw_only=True):
 
 
 class MergeNominal(Scoped["NominalMerged"], frozen=True, kw_only=True):
-    """Merge cards that say the same into one."""
+    """Merge duplicate cards into one."""
 
     candidate_ids: CardIds | None = None
     limit_candidates: Annotated[int, Meta(ge=1, le=200)] = 50
@@ -353,7 +353,7 @@ class SubgoalOpened(Result, frozen=True, kw_only=True):
 
 
 class CloseSubgoal(Traced["SubgoalClosed"], frozen=True, kw_only=True):
-    """Close a subgoal, with the card that answers it."""
+    """Close a subgoal, optionally with the card that answers it."""
 
     subgoal_id: CardId
     return_card: Json | str | None = None
@@ -370,7 +370,7 @@ class SubgoalClosed(Result, frozen=True, kw_only=True):
 
 
 class ShowPlaybook(Request["Playbook"], frozen=True, kw_only=True):
-    """A playbook by its name."""
+    """Show a playbook by name."""
 
     name: Annotated[str, Meta(min_length=1, max_length=80)]
 
@@ -396,7 +396,7 @@ class Playbook(Result, frozen=True, kw_only=True):
 
 
 class CreateIdea(Request["IdeaCreated"], frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Write a note on a branch, making it or checking it out first."""
+    """Write a note on a branch, which is created if needed and checked out."""
 
     name: BranchName | None = None
     from_: BranchName | None = None
@@ -430,7 +430,7 @@ class IdeaCreated(Result, frozen=True, kw_only=True):
 
 
 class MergeIdea(Request["IdeaMerged"], frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Merge the notes and the graph of an idea back."""
+    """Merge the notes and graph of an idea back."""
 
     from_: BranchName
     into: BranchName | None = None

@@ -1,4 +1,4 @@
-"""What the engine says: signals, and the actions that clear them."""
+"""The engine's output: signals, and the actions that clear them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EngineRef(Value, frozen=True, kw_only=True):
 
 
 class Signal(Value, frozen=True, kw_only=True):
-    """Something in the slice that wants attention."""
+    """Something in the slice that needs attention."""
 
     code: str
     severity: Severity
@@ -27,7 +27,7 @@ class Signal(Value, frozen=True, kw_only=True):
 
 
 class EngineAction(Value, frozen=True, kw_only=True):
-    """What to do about it; `calls` have the shape of an answer's actions, the last one clears."""
+    """What to do about a signal; the last of `calls` clears it."""
 
     kind: str
     priority: Priority

@@ -1,4 +1,4 @@
-"""The values of knowledge: what is written, found and put in order."""
+"""Requests and results of the knowledge commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class UpsertKnowledge(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write down something worth knowing."""
+    """Write down something worth remembering."""
 
     anchor: AnchorId | None = None
 
@@ -49,7 +49,7 @@ class QueryKnowledge(Request["CardPage"], frozen=True, kw_only=True):
 
 
 class LintKnowledge(Request["KnowledgeLint"], frozen=True, kw_only=True):
-    """Look for knowledge that should be put in order."""
+    """Find knowledge cards that need cleanup."""
 
     target: Target | None = None
     branch: BranchName | None = None

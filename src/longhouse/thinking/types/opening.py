@@ -1,4 +1,4 @@
-"""The values that `open` and `think.blast` show."""
+"""What `open` shows of a card, and the request and result of `think.blast`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CardOpened(Result, frozen=True, kw_only=True):
 
 
 class Blast(Request["BlastShown"], frozen=True, kw_only=True):
-    """What rests on a card."""
+    """Show what depends on a card."""
 
     card: CardId
 

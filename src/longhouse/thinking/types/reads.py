@@ -1,4 +1,4 @@
-"""The values of reads: slices of cards, packs, and the capsules that survive any budget."""
+"""Requests and results of reads: slices of cards, packs, and capsules that fit any budget."""
 
 from __future__ import annotations
 
@@ -54,21 +54,21 @@ Words = Annotated[list[str], Meta(max_length=200)]
 
 
 class Drafts(Stepped[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """Whether drafts are shown; the two names mean the same."""
+    """Whether to show drafts; the two fields mean the same."""
 
     all_lanes: bool = False
     include_drafts: bool = False
 
 
 class Lens(Drafts[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """Which cards count: `smart` with a context budget, else `explore`; `audit` shows drafts."""
+    """Which cards to show: `smart` with a context budget, else `explore`; `audit` adds drafts."""
 
     view: View | None = None
     context_budget: Annotated[int, Meta(ge=0, description="alias of max_chars")] | None = None
 
 
 class Counted(Value, frozen=True, kw_only=True):
-    """What the slice amounts to."""
+    """The number of cards in a slice, in total and by type."""
 
     cards: int
     by_type: dict[str, int]
@@ -90,7 +90,7 @@ class ContextSlice(Result, frozen=True, kw_only=True):
 
 
 class QueryCards(Drafts["CardPage"], frozen=True, kw_only=True):
-    """Cards that match every filter."""
+    """Find cards that match all filters."""
 
     ids: CardIds | None = None
     types: Words | None = None
@@ -111,7 +111,7 @@ class CardPage(Result, frozen=True, kw_only=True):
 
 
 class Frontier(Value, frozen=True, kw_only=True):
-    """What is open, by kind."""
+    """The open cards, by type."""
 
     hypotheses: list[Card]
     questions: list[Card]
@@ -127,7 +127,7 @@ class FrontierLens(Lens[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class ShowFrontier(FrontierLens["FrontierShown"], frozen=True, kw_only=True):
-    """What is open."""
+    """The open cards."""
 
 
 class FrontierShown(Result, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ class FrontierShown(Result, frozen=True, kw_only=True):
 
 
 class ShowNext(FrontierLens["NextShown"], frozen=True, kw_only=True):
-    """The card to take up next."""
+    """The card to work on next."""
 
 
 class NextShown(Result, frozen=True, kw_only=True):
@@ -173,7 +173,7 @@ class Why(Value, frozen=True, kw_only=True):
 
 
 class CapsuleAction(Value, frozen=True, kw_only=True):
-    """One thing to do; `call` runs as it stands."""
+    """One thing to do; `call` runs as is."""
 
     kind: str
     title: str
@@ -186,7 +186,7 @@ class CapsuleNext(Value, frozen=True, kw_only=True):
 
 
 class ThinkCapsule(Value, frozen=True, kw_only=True):
-    """What is left of a pack under the smallest budget: where, one ref, one next call."""
+    """The part of a pack that fits the smallest budget: position, one ref, one next call."""
 
     type: Literal["watch_capsule", "think_pack_capsule", "context_pack_capsule"]
     version: int
@@ -206,14 +206,14 @@ class LaneCounts(Value, frozen=True, kw_only=True):
 
 
 class LaneSummary(Value, frozen=True, kw_only=True):
-    """Who thought what, where older stores kept agents apart."""
+    """Cards by lane; older stores gave each agent its own lane."""
 
     lanes: list[LaneCounts]
     drafts: int
 
 
 class ShowPack(FrontierLens["ThinkPack"], frozen=True, kw_only=True):
-    """Cards, what is open, and what to do about it."""
+    """The cards that matter, the open ones, and what to do about them."""
 
     limit_candidates: Cards = 30
     engine_signals_limit: Few = 6
@@ -235,7 +235,7 @@ class ThinkPack(Result, frozen=True, kw_only=True):
 
 
 class ShowWatch(FrontierLens["Watch"], frozen=True, kw_only=True):
-    """What is open and what was thought last."""
+    """The open cards and the newest trace entries."""
 
     trace_doc: DocName | None = None
     limit_candidates: Cards = 30
@@ -295,7 +295,7 @@ class PackedTrace(Value, frozen=True, kw_only=True):
 
 
 class PackSignals(Value, frozen=True, kw_only=True):
-    """Cards that block something, what was decided, what was shown."""
+    """Cards that block something, decisions and evidence."""
 
     blockers: list[Card]
     decisions: list[Card]
@@ -304,7 +304,7 @@ class PackSignals(Value, frozen=True, kw_only=True):
 
 
 class Bridge(Value, frozen=True, kw_only=True):
-    """The target has nothing yet, but the checkout has."""
+    """What the checkout has, given when the target has nothing yet."""
 
     checkout: str
     docs: PlaceDocs
@@ -329,7 +329,7 @@ class PackedContext(Result, frozen=True, kw_only=True):
 
 
 class ExportContextPack(PackLens["Exported"], frozen=True, kw_only=True):
-    """Write a pack to a file of the project."""
+    """Write a pack to a file in the project."""
 
     out_file: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""Where a request is about: a plan or task, a branch and its documents, a step."""
+"""What a request applies to: a plan or task, a branch and its documents, a step."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ StepWord = Annotated[
 
 
 class Scoped(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """Where the graph is: a plan or task, or a branch and a document of it."""
+    """Where the graph is: a plan or task, or a branch and a document on it."""
 
     target: Target | None = None
     branch: BranchName | None = None
-    ref: Annotated[BranchName, Meta(description="the same as branch")] | None = None
+    ref: Annotated[BranchName, Meta(description="same as branch")] | None = None
     graph_doc: DocName | None = None
 
 
 class Stepped(Scoped[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """The same, or one step of a task."""
+    """Like `Scoped`, optionally limited to one step of a task."""
 
     step: StepWord | None = None
 
 
 class Traced(Stepped[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """The same with the document of the trace."""
+    """Like `Stepped`, with the trace document."""
 
     trace_doc: DocName | None = None
 
 
 class StepPlace(Value, frozen=True, kw_only=True):
-    """The step that a call is about."""
+    """The step that a call applies to."""
 
     task_id: str
     step_id: str
@@ -57,7 +57,7 @@ class StepPlace(Value, frozen=True, kw_only=True):
         return f"step:{self.step_id.lower()}"
 
     def holds(self, meta: dict[str, Any] | None, *, event: bool) -> bool:
-        """Whether an entry is about this step: a note by `meta.step`, an event by its path."""
+        """Whether an entry belongs to this step: a note by `meta.step`, an event by its path."""
         meta = meta or {}
         if event:
             path = meta.get("path")

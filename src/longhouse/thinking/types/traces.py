@@ -1,4 +1,4 @@
-"""The values of traces: steps, numbered thoughts, and what is wrong with their order."""
+"""Requests and results of the trace commands: steps, numbered thoughts, and their faults."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Words = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 
 
 class TraceScope(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """A plan or task, or a branch and a document."""
+    """Where the trace is: a plan or task, or a branch and a document on it."""
 
     target: Target | None = None
     branch: BranchName | None = None
-    ref: Annotated[BranchName, Meta(description="the same as branch")] | None = None
+    ref: Annotated[BranchName, Meta(description="same as branch")] | None = None
     doc: DocName | None = None
 
     @property
@@ -100,7 +100,7 @@ class TraceSlice(Result, frozen=True, kw_only=True):
 
 
 class ValidateTrace(TraceScope["TraceValid"], frozen=True, kw_only=True):
-    """Whether the thoughts of a trace hold together."""
+    """Check that the thoughts of a trace are complete and in order."""
 
     limit: Annotated[int, Meta(ge=1, le=500)] = 200
     max_errors: Annotated[int, Meta(ge=1, le=200)] = 50

@@ -1,4 +1,4 @@
-"""The values of transcripts: what agents said on this machine, found and read, never stored."""
+"""Requests and results of the transcript commands; transcripts are read, never stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RootDir = Annotated[
     Meta(
         min_length=1,
         max_length=1000,
-        description="codex, claude, or a folder inside those that the person allows",
+        description="codex, claude, or a folder inside those that the user allows",
         examples=["codex"],
     ),
 ]
@@ -45,7 +45,7 @@ Bytes = Annotated[int, Meta(ge=1, le=1 << 36)]
 
 
 class SearchTranscripts(Request["TranscriptHits"], frozen=True, kw_only=True):
-    """Find what was said in sessions of this project."""
+    """Search the transcripts of this project's sessions."""
 
     query: Annotated[str, Meta(min_length=1, max_length=400)]
     root_dir: RootDir | None = None
@@ -66,7 +66,7 @@ class Filters(Value, frozen=True, kw_only=True):
 
 
 class Scanned(Value, frozen=True, kw_only=True):
-    """`truncated` means that max_bytes_total ended the scan."""
+    """What was scanned; `truncated` means that max_bytes_total stopped the scan."""
 
     files: int
     bytes: int
@@ -74,7 +74,7 @@ class Scanned(Value, frozen=True, kw_only=True):
 
 
 class TranscriptRef(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A record of a transcript: a line counted from 1, or the byte at which its line begins."""
+    """A record of a transcript: a line counted from 1, or the byte offset where its line begins."""
 
     path: Annotated[str, Meta(min_length=1, max_length=1000)]
     line: Annotated[int, Meta(ge=1, le=10**9)] | None = None
@@ -122,7 +122,7 @@ class TranscriptHits(Result, frozen=True, kw_only=True):
 
 
 class OpenTranscript(Request["TranscriptOpened"], frozen=True, kw_only=True):
-    """Read around one record of a transcript."""
+    """Read a transcript around one record."""
 
     ref: TranscriptRef
     root_dir: RootDir | None = None
@@ -148,7 +148,7 @@ class TranscriptOpened(Result, frozen=True, kw_only=True):
 
 
 class DigestTranscripts(Request["TranscriptDigest"], frozen=True, kw_only=True):
-    """What recent sessions of this project came to."""
+    """The outcome of this project's recent sessions."""
 
     root_dir: RootDir | None = None
     cwd_prefix: Prefix | None = None
