@@ -15,10 +15,10 @@ def test_a_step_closes_when_criteria_and_tests_are_confirmed(lh: Lh) -> None:
     error = lh.refused("tasks.done", task=task)
     assert (error["code"], error["message"]) == (
         "CHECKPOINTS_NOT_CONFIRMED",
-        "step: s:0 misses criteria, tests",
+        "step: s:0 is missing criteria, tests",
     )
     lh("tasks.verify", task=task, checkpoints={"criteria": True})
-    assert "misses tests" in lh.refused("tasks.done", task=task)["message"]
+    assert "is missing tests" in lh.refused("tasks.done", task=task)["message"]
     lh("tasks.verify", task=task, checkpoints={"tests": {"confirmed": True}})
     moved = lh("tasks.done", task=task)
     assert moved["step"]["completed"] is True
@@ -58,7 +58,7 @@ def test_other_checkpoints_are_required_once_they_matter(lh: Lh, kind: str) -> N
         lh("tasks.step.close", task=task, checkpoints="all")
     wrong = {"criteria": True, "tests": True, kind: False}
     error = lh.refused("tasks.step.close", task=named, checkpoints=wrong)
-    assert f"misses {kind}" in error["message"]
+    assert f"is missing {kind}" in error["message"]
     close(lh, named)
 
 
@@ -93,7 +93,7 @@ def test_the_mode_warn_closes_and_says_so(lh: Lh) -> None:
 def test_a_parent_closes_after_its_children(lh: Lh) -> None:
     task = new_task(lh, step("a", step("a1"), step("a2")))
     error = lh.refused("tasks.step.close", task=task, path="s:0", checkpoints="gate")
-    assert "2 below s:0 are open: s:0.s:0, s:0.s:1" in error["message"]
+    assert "s:0 has 2 open steps below it: s:0.s:0, s:0.s:1" in error["message"]
     forced = lh.refused("tasks.progress", task=task, path="s:0", force=True, reason="because")
     assert forced["code"] == "CHECKPOINTS_NOT_CONFIRMED"
     for _ in range(3):
@@ -149,7 +149,7 @@ def test_a_closed_step_does_not_close_again(lh: Lh) -> None:
         ("tasks.progress", {}),
     ):
         error = lh.refused(cmd, task=task, path="s:0", **args)
-        assert "is done already" in error["message"]
+        assert "is already done" in error["message"]
 
 
 def test_a_confirmation_can_be_taken_back(lh: Lh) -> None:

@@ -53,7 +53,7 @@ def test_a_parent_is_named_by_id_or_title_and_a_new_title_makes_a_plan(lh: Lh) -
     made = lh("tasks.bootstrap", task_title="E", plan="PLAN-001", plan_title="Search")
     assert made["plan"]["created"] is False
     wrong = lh.refused("tasks.bootstrap", task_title="F", plan="PLAN-001", plan_title="Other")
-    assert "is called 'Search'" in wrong["message"]
+    assert "the title of PLAN-001 is 'Search'" in wrong["message"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_a_plan_or_task_does_not_have_is_refused(lh: Lh, args: dict[str, ob
     lh("tasks.plan.create", title="P")
     error = lh.refused("tasks.plan.create", title="T", **args)
     assert error["code"] == "INVALID_INPUT"
-    assert "has none" in error["message"]
+    assert "does not take this" in error["message"]
 
 
 def test_every_template_makes_what_it_says(lh: Lh) -> None:

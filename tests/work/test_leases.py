@@ -95,7 +95,7 @@ def test_renew_and_release(lh: Lh) -> None:
     released = lh("tasks.step.lease.release", task=task, agent_id="otter")
     assert (released["lease"], released["event"]["type"]) == (None, "step_lease_released")
     error = lh.refused("tasks.step.lease.renew", task=task, agent_id="otter")
-    assert "nobody does" in error["message"]
+    assert "no one does" in error["message"]
 
 
 def test_a_lease_runs_in_task_events_of_its_own_workspace(lh: Lh) -> None:
@@ -136,7 +136,7 @@ def test_how_long_a_lease_is(lh: Lh, ttl: int, length: int) -> None:
 def test_a_lease_belongs_to_someone_and_has_an_end(lh: Lh) -> None:
     task = new_task(lh, "a")
     error = lh.refused("tasks.step.lease.claim", task=task)
-    assert error["message"].startswith("agent_id: expected who holds it")
+    assert error["message"].startswith("agent_id: expected the holder")
     error = lh.refused("tasks.step.lease.claim", task=task, agent_id="otter", ttl_seq=10_001)
     assert error["code"] == "INVALID_INPUT"
 

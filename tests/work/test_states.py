@@ -99,7 +99,7 @@ def test_a_timer_out_of_range_or_out_of_place_is_refused(lh: Lh, args: dict[str,
     task = new_task(lh)
     assert lh.refused("tasks.complete", task=task, **args)["code"] == "INVALID_INPUT"
     plan = {"plan": "PLAN-001", "status": "PARKED", "parked_for_s": 5}
-    assert "only a task" in lh.refused("tasks.complete", **plan)["message"]
+    assert "only a PARKED task" in lh.refused("tasks.complete", **plan)["message"]
 
 
 def test_what_is_ready_comes_by_priority_then_age_and_waits_for_nothing(lh: Lh) -> None:

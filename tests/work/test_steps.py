@@ -211,7 +211,7 @@ def test_the_details_of_a_task_and_plan_are_patched_the_same_way(lh: Lh) -> None
     error = lh.refused(
         "tasks.patch", task=task, kind="task_detail", path="s:0", ops=[op("set", "title", "x")]
     )
-    assert "task_detail has no step" in error["message"]
+    assert "kind=task_detail does not take a step" in error["message"]
 
 
 def test_an_edit_says_what_it_changed_and_an_empty_text_clears(lh: Lh) -> None:
@@ -222,9 +222,10 @@ def test_an_edit_says_what_it_changed_and_an_empty_text_clears(lh: Lh) -> None:
     assert moved["task"]["tags"] == ["a", "b"]
     assert moved["task"].keys() & {"assignee", "description"} == set()
     assert lh.refused("tasks.edit", task=task)["code"] == "INVALID_INPUT"
-    assert "a task has none" in lh.refused("tasks.edit", task=task, contract="x")["message"]
+    wrong = lh.refused("tasks.edit", task=task, contract="x")
+    assert "a task does not have this field" in wrong["message"]
     plan = lh.refused("tasks.edit", plan="PLAN-001", assignee="me")
-    assert "a plan has none" in plan["message"]
+    assert "a plan does not have this field" in plan["message"]
 
 
 def test_a_revision_that_is_not_the_one_seen_is_refused_with_what_is(lh: Lh) -> None:

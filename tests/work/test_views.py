@@ -92,7 +92,7 @@ def test_the_hand_over_says_what_is_done_what_remains_and_what_is_risky(lh: Lh) 
         "Missing criteria checkpoints: 2",
         "Missing tests checkpoints: 2",
         "Missing tests proof: 1",
-        "s:1 misses proof of tests",
+        "s:1 lacks proof of tests",
         "Blocked: No access",
     ]
     assert len(lh("tasks.handoff", task=task, limit=2)["handoff"]["risks"]) == 2
@@ -225,7 +225,7 @@ def test_contradictory_targets_are_refused(lh: Lh, args: dict[str, Any]) -> None
 def test_a_step_command_on_a_plan_is_refused(lh: Lh) -> None:
     new_task(lh, "a")
     error = lh.refused("tasks.note", plan="PLAN-001", note="x")
-    assert "is a plan and this works on a task" in error["message"]
+    assert "is a plan, but this command needs a task" in error["message"]
 
 
 @pytest.mark.proves("MEM-060")

@@ -1,4 +1,4 @@
-"""What this room tells the desk: how much is open, what happened last, how to begin."""
+"""What this room reports to the desk: open work, the last event, and how to start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["advise", "last_event"]
 
 @room.advises
 def advise(tx: Tx) -> Advice:
-    """Go on with what is in focus; else, or once that is over, with what is ready; else begin."""
+    """Suggest the task in focus; if there is none or it is closed, a ready task; else a new one."""
     by = counts(tx, "tasks")
     last = last_event(tx)
     shown: dict[str, Any] = {"last_task_event": last, "last_event": last} if last else {}
@@ -38,7 +38,7 @@ def _suggestions(tx: Tx, focus: str | None) -> list[Suggestion]:
     try:
         scene = scene_of(tx, entity_row(tx, focus))
     except UnknownId:
-        return [Suggestion(ClearFocus(), f"{focus} is not there any more")]
+        return [Suggestion(ClearFocus(), f"{focus} no longer exists")]
     call = next_call(tx, scene)
     if call is None:
         return where_to_start(tx)[:1]

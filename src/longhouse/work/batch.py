@@ -1,4 +1,4 @@
-"""Several commands in one transaction: all of them happen, or none does."""
+"""Several commands in one transaction: all are applied, or none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = []
     ),
 )
 def batch(tx: Tx, req: Batch) -> BatchDone:
-    """Carry out several tasks.* commands in order, all or none."""
+    """Run several tasks.* commands in order, all or none."""
     done: list[OperationDone] = []
     for index, operation in enumerate(req.operations):
         try:
@@ -49,19 +49,19 @@ def _command(registry: Registry, index: int, operation: Operation) -> Command:
     if command.portal != "tasks" or command.cmd == "tasks.batch":
         raise InvalidInput(
             f"cmd: {command.cmd} cannot be part of a batch; fix: cmd=tasks.note",
-            recovery="use tasks.* commands, and no batch inside a batch",
+            recovery="use only tasks.* commands, and do not nest batches",
         )
     return command
 
 
 def _failed(index: int, cmd: str, error: LonghouseError) -> BatchFailed:
-    """What was wrong, and where; what would mend it is offered while it still would.
+    """Wrap an operation's error; its suggestions are kept only for the first operation.
 
-    The operations before were undone, so what they made is not there to be worked on.
+    Earlier operations were rolled back, so a suggestion may refer to something they created.
     """
     return BatchFailed(
         f"operations[{index}]: {cmd}: {error.code}: {error.message}",
-        recovery=error.recovery or "correct it and send the whole batch again",
+        recovery=error.recovery or "fix it and send the whole batch again",
         suggest=error.suggest if index == 0 else (),
         hints=[{"operation": index, "code": error.code}, *error.hints],
     )

@@ -1,11 +1,11 @@
 """Closing a step: confirmed checkpoints, and proof where it is required.
 
-    confirm → what is required is confirmed? → what is required is proved? → argued? → done
+    confirm → required checkpoints confirmed? → required proof linked? → strict gate? → done
 
-`criteria` and `tests` are always required. The others are once they matter: proof was linked, the
-step demands it, or the call names them. Only a receipt that proves satisfies `require`. Children
-close before their parent; reopening a step reopens what it is part of. A step of a strict task is
-closed only when what is claimed about it was tested and argued against (`tasks.gate` of the desk).
+`criteria` and `tests` are always required. The others are required if proof is linked to them, the
+step requires their proof, or the call names them. Only a receipt that proves something satisfies
+`require`. Children close before their parent; reopening a step reopens its parents. A step of a
+strict task also needs a claim that was tested and argued against (the desk's `tasks.gate`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
     example=Verify(task="TASK-001", checkpoints="gate"),
 )
 def verify(tx: Tx, req: Verify) -> StepMoved:
-    """Confirm checkpoints of a step, or take a confirmation back."""
+    """Confirm checkpoints of a step, or withdraw a confirmation."""
     change = opening(tx, req)
     step, event = _confirm(tx, change, _asked(req.checkpoints))
     return moved(change, step, event)
@@ -60,7 +60,7 @@ def verify(tx: Tx, req: Verify) -> StepMoved:
     example=Done(task="TASK-001"),
 )
 def done(tx: Tx, req: Done) -> StepMoved:
-    """Close a step whose checkpoints are confirmed and whose proof is there."""
+    """Close a step whose checkpoints are confirmed and whose required proof is linked."""
     change = opening(tx, req)
     step, event = _close(tx, change, change.step)
     return moved(change, step, event)
@@ -74,16 +74,16 @@ def done(tx: Tx, req: Done) -> StepMoved:
     example=CloseStep(task="TASK-001", checkpoints="gate"),
 )
 def close_step(tx: Tx, req: CloseStep) -> StepMoved:
-    """Confirm checkpoints, attach proof and close the step, in one commit or not at all."""
+    """Confirm checkpoints, attach proof and close the step, in one transaction."""
     return closed(tx, req)
 
 
 def closed(tx: Tx, req: CloseStep, *, overridden: bool = False) -> StepMoved:
-    """The same; `overridden` passes the strict gate, for whom has recorded why."""
+    """Close a step; `overridden` skips the strict gate, for callers that recorded the reason."""
     lines = req.proof.splitlines() if isinstance(req.proof, str) else req.proof
     if req.checkpoints is None and not lines:
         raise InvalidInput(
-            "checkpoints: expected what you confirm, or the proof of it (missing); "
+            "checkpoints: expected checkpoints or proof (missing); "
             'fix: proof="CMD: make test (exit 0)"',
             recovery='pass proof="CMD: <what you ran> (exit 0)", or checkpoints=gate',
         )
@@ -107,10 +107,10 @@ def closed(tx: Tx, req: CloseStep, *, overridden: bool = False) -> StepMoved:
     example=Progress(task="TASK-001", path="s:0", completed=False),
 )
 def progress(tx: Tx, req: Progress) -> StepMoved:
-    """Close or reopen a step; force=true passes the gates, and only with a recorded reason."""
+    """Close or reopen a step; force=true skips the gates and needs a reason, which is recorded."""
     if req.force and (req.reason is None or not req.reason.strip()):
         raise InvalidInput(
-            "reason: expected why the gates are passed (missing); fix: reason=Proof is in the PR",
+            "reason: expected why the gates are skipped (missing); fix: reason=Proof is in the PR",
             recovery="pass reason=…, or close it with tasks.step.close",
         )
     change = opening(tx, req)
@@ -138,7 +138,7 @@ def progress(tx: Tx, req: Progress) -> StepMoved:
         graph=step_ops(step),
         note=f"Closed by force: {req.reason}",
     )
-    tx.warn("GATES_FORCED", f"{change.path} was closed without its gates; the reason is on record")
+    tx.warn("GATES_FORCED", f"{change.path} was closed without its gates; the reason is recorded")
     return moved(change, step, event)
 
 
@@ -184,13 +184,13 @@ def _confirm(tx: Tx, change: StepChange, asked: dict[Checkpoint, bool]) -> tuple
 
 
 def _must_be_closable(tx: Tx, change: StepChange) -> None:
-    """Open itself, and nothing open below it."""
+    """Refuse a step that is already done or has open steps below it."""
     step, task_id = change.step, change.step.task_id
     if step.completed:
         must_be_open(change.task)
         again = Progress(task=task_id, step_id=step.step_id, completed=False)
         raise Conflict(
-            f"step: {change.path} is done already",
+            f"step: {change.path} is already done",
             recovery="reopen it with tasks.progress completed=false",
             suggest=[Suggestion(again, "reopen it", priority="low")],
         )
@@ -198,7 +198,7 @@ def _must_be_closable(tx: Tx, change: StepChange) -> None:
     if below:
         paths = ", ".join(change.tree.paths[one.step_id] for one in below[:5])
         raise CheckpointsNotConfirmed(
-            f"step: {len(below)} below {change.path} are open: {paths}",
+            f"step: {change.path} has {len(below)} open steps below it: {paths}",
             recovery="close them first",
             suggest=[close_suggestion(tx, below[0], proofs_of(tx, task_id))],
         )
@@ -221,7 +221,7 @@ def _close(
             tx,
             step,
             proofs,
-            f"step: {change.path} misses {', '.join(missing)}",
+            f"step: {change.path} is missing {', '.join(missing)}",
             f"confirm them: tasks.step.close checkpoints="
             f"{{{', '.join(f'{kind}: true' for kind in missing)}}}",
         )
@@ -258,9 +258,9 @@ def _close(
 
 
 def strict_gate(tx: Tx, change: StepChange) -> tuple[list[str], list[Suggestion]]:
-    """What the strict gate misses, in words, and the calls that help; nothing for other tasks.
+    """What the strict gate finds missing, and calls that help; empty for tasks that are not strict.
 
-    The gate reads cards, so it is a command of a room above: named here and not imported.
+    The gate reads cards, so it is a command of a higher room: looked up by name, not imported.
     """
     registry = tx.facts.registry
     if change.task["reasoning_mode"] != "strict" or "tasks.gate" not in registry:
@@ -280,8 +280,8 @@ def _refusal(
 
 
 def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
-    """The call that brings a step on: to close it once something shows that it is done, until then
-    to look at what it takes. Whoever follows it blindly closes nothing."""
+    """The call that moves a step forward: closing it once something proves that it is done, before
+    that reading what it needs. Following it blindly never closes an unproved step."""
     from longhouse.work.types.views import GetRadar
 
     if missing_proof(step, proofs) or not is_shown(step, proofs):
@@ -289,12 +289,12 @@ def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
         return Suggestion(
             GetRadar(task=step.task_id),
             f"do {clip(step.title, 60)!r} (done when: {clip(done_when, 120)!r}), "
-            "then close it with what shows it: "
+            "then close it with proof: "
             f'tasks.macro.close.step task={step.task_id} proof="CMD: … (exit 0)"',
         )
     wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)
     named: Any = "gate" if set(wanted) == set(ALWAYS_REQUIRED) else wanted
     return Suggestion(
         CloseStep(task=step.task_id, step_id=step.step_id, checkpoints=named),
-        "confirm what is missing and close, if it is so",
+        "confirm what is missing and close it, if that is true",
     )

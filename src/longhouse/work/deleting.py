@@ -1,4 +1,4 @@
-"""Removing a plan, a task or a step. The entity goes; its history, trace and notes stay."""
+"""Deleting a plan, a task or a step. Its history, trace and notes stay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["remove"]
 
 
 def remove(tx: Tx, req: Delete) -> Deleted:
-    """Remove it; the caller settles what other rooms keep about the task."""
+    """Delete the plan, task or step; the caller settles what other rooms hold for the task."""
     if req.step_id is not None or req.path is not None:
         change = opening(tx, req)
         event = remove_steps(tx, change)
@@ -41,8 +41,8 @@ def _delete_plan(tx: Tx, row: Row) -> Deleted:
         look = GetContext(tasks_parent=plan_id, include_all=True)
         raise Conflict(
             f"plan: {plan_id} has {tasks} tasks",
-            recovery="remove its tasks first, or close it with tasks.complete status=CANCELED",
-            suggest=[Suggestion(look, "see its tasks")],
+            recovery="delete its tasks first, or close it with tasks.complete status=CANCELED",
+            suggest=[Suggestion(look, "list its tasks")],
         )
     tx.run(sql.plan_delete, plan_id=plan_id)
     drop_plan(tx, row)
@@ -64,8 +64,8 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
         ]
         raise Conflict(
             f"task: {first} waits for {task_id}",
-            recovery="free it first: tasks.edit depends_on=[]",
-            suggest=[Suggestion(Edit(task=first, depends_on=others), f"let {first} go on")],
+            recovery="remove the dependency first: tasks.edit depends_on=[]",
+            suggest=[Suggestion(Edit(task=first, depends_on=others), f"stop {first} waiting")],
         )
     steps = list(tree_of(tx, task_id).working_order())
     guard(tx, *steps)
@@ -87,6 +87,6 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
 
 
 def _unfocus(tx: Tx, entity: str) -> None:
-    """A focus on what is gone would refuse every call without a target."""
+    """Clear the focus: one on a deleted entity would make every call without a target fail."""
     if leave_focus(tx, entity):
-        tx.warn("FOCUS_CLEARED", f"{entity} was in focus", "set another: tasks.focus.set")
+        tx.warn("FOCUS_CLEARED", f"{entity} was in focus", "set a new one: tasks.focus.set")

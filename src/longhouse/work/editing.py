@@ -1,4 +1,4 @@
-"""Changing plans and tasks: their words, checklist, contract and state. One event a call."""
+"""Changing plans and tasks: fields, checklist, contract and state. One event per call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
     example=Edit(task="TASK-001", priority="HIGH", assignee="amber-otter"),
 )
 def edit(tx: Tx, req: Edit) -> EntityMoved:
-    """Change fields of a plan or task, with one event; an empty text clears a field."""
+    """Edit fields of a plan or task; an empty text clears a field."""
     names = [f for f in Edit.__struct_fields__ if f not in _TARGET and getattr(req, f) is not None]
     if not names:
         raise InvalidInput("title: expected something to change; fix: title=Faster search")
@@ -50,10 +50,12 @@ def edit(tx: Tx, req: Edit) -> EntityMoved:
 
 
 def apply_edit(tx: Tx, row: Row, fields: dict[str, Any]) -> tuple[Row, Event]:
-    """Store these fields of a plan or task and record it."""
+    """Store these fields of a plan or task and record the change."""
     kind, foreign = ("plan", TASK_ONLY) if is_plan(row) else ("task", PLAN_ONLY)
     if wrong := [name for name in fields if name in foreign]:
-        raise InvalidInput(f"{wrong[0]}: a {kind} has none; fix: leave {wrong[0]} out")
+        raise InvalidInput(
+            f"{wrong[0]}: a {kind} does not have this field; fix: leave {wrong[0]} out"
+        )
     payload = {"fields": sorted(fields)}
     if "tags" in fields:
         fields["tags"] = normal_tags(fields["tags"], "tags")
@@ -76,7 +78,7 @@ def apply_edit(tx: Tx, row: Row, fields: dict[str, Any]) -> tuple[Row, Event]:
 
 
 def entity_moved(tx: Tx, row: Row, event: Event | None) -> EntityMoved:
-    """The plan or task as it is now."""
+    """The updated plan or task."""
     if is_plan(row):
         return EntityMoved(
             id=row["plan_id"],
@@ -101,7 +103,7 @@ def entity_moved(tx: Tx, row: Row, event: Event | None) -> EntityMoved:
     example=EditChecklist(plan="PLAN-001", steps=["Measure", "Index", "Measure again"]),
 )
 def edit_checklist(tx: Tx, req: EditChecklist) -> EntityMoved:
-    """Set a plan's checklist, move along it with advance=true, or link its document."""
+    """Set a plan's checklist, advance it with advance=true, or link its document."""
     if req.steps is None and req.current is None and req.doc is None and not req.advance:
         raise InvalidInput("advance: expected something to change; fix: advance=true")
     if req.advance and req.current is not None:
@@ -135,7 +137,7 @@ def edit_checklist(tx: Tx, req: EditChecklist) -> EntityMoved:
     example=SetContract(plan="PLAN-001", current="Search answers in 50 ms."),
 )
 def set_contract(tx: Tx, req: SetContract) -> EntityMoved:
-    """Set or clear what a plan promises."""
+    """Set or clear a plan's contract: what it promises to deliver."""
     given = {
         name: value
         for name, value in (("contract", req.current), ("contract_data", req.contract_data))
@@ -153,7 +155,7 @@ def set_contract(tx: Tx, req: SetContract) -> EntityMoved:
 
 
 def _plan(tx: Tx, plan: str | None) -> Row:
-    """The plan that was named, else the focused one, else the focused task's."""
+    """The named plan, else the plan in focus, else the plan of the task in focus."""
     entity = plan or id_of(tx, Target())
     if entity.startswith("TASK-"):
         entity = task_row(tx, entity)["plan_id"]
@@ -167,12 +169,12 @@ def _plan(tx: Tx, plan: str | None) -> Row:
     example=Complete(task="TASK-001"),
 )
 def complete(tx: Tx, req: Complete) -> EntityMoved:
-    """Move a plan or task to another state; a task is DONE only without open steps."""
+    """Move a plan or task to another state; a task with open steps cannot be DONE."""
     row = entity_of(tx, req)
     entity = row["plan_id"] if is_plan(row) else row["task_id"]
     until = _parked_until(tx, req, row)
     if row["status"] == req.status and until == row.get("parked_until_ts_ms"):
-        tx.warn("ALREADY_STATUS", f"{entity} is {req.status} already; nothing was written")
+        tx.warn("ALREADY_STATUS", f"{entity} is already {req.status}; nothing was written")
         return entity_moved(tx, row, None)
     if req.status == "DONE" and row.get("steps_open"):
         raise _open_steps(tx, row)
@@ -197,7 +199,7 @@ def _open_steps(tx: Tx, row: Row) -> Conflict:
     suggest = [close_suggestion(tx, first, proofs_of(tx, task_id))] if first else []
     return Conflict(
         f"status: steps not completed: {row['steps_open']} of {task_id} are open",
-        recovery="close them with tasks.step.close, or remove them with tasks.delete",
+        recovery="close them with tasks.step.close, or delete them with tasks.delete",
         suggest=suggest,
     )
 
@@ -208,7 +210,7 @@ def _parked_until(tx: Tx, req: Complete, row: Row) -> int | None:
         return None
     if req.status != "PARKED" or is_plan(row):
         raise InvalidInput(
-            f"{given[0]}: only a task that is PARKED has a timer; fix: leave {given[0]} out",
+            f"{given[0]}: only a PARKED task has a timer; fix: leave {given[0]} out",
             recovery="pass status=PARKED with a task",
         )
     if len(given) > 1:

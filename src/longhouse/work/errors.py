@@ -1,4 +1,4 @@
-"""The work room's refusals."""
+"""The errors of the work room."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class CheckpointsNotConfirmed(Conflict):
 
 
 class ReasoningRequired(Conflict):
-    """The task is worked on strictly: the step needs a claim that was tested and argued against."""
+    """A step of a strict task needs a claim that was tested and argued against."""
 
     code = "REASONING_REQUIRED"
     fix = (
-        "write down what you claim, its test and what speaks against it (think.card with step=…), "
+        "write down your claim, its test and the counterargument (think.card with step=…), "
         "or pass override={reason, risk} to tasks.macro.close.step, which is recorded"
     )
 
 
 class ProofRequired(Conflict):
-    """That needs proof: a command that succeeded, a link, a hash, or a ref that resolves."""
+    """Proof is required: a command that succeeded, a link, a hash, or a ref that resolves."""
 
     code = "PROOF_REQUIRED"
     fix = (
@@ -41,7 +41,7 @@ class ProofRequired(Conflict):
 
 
 class StepLeaseHeld(Conflict):
-    """Someone else holds that step."""
+    """Another agent holds that step."""
 
     code = "STEP_LEASE_HELD"
 
@@ -53,6 +53,6 @@ class StepLeaseNotHeld(Conflict):
 
 
 class BatchFailed(Conflict):
-    """One of the operations was refused; none was carried out."""
+    """One of the operations was refused, so none was applied."""
 
     code = "BATCH_FAILED"

@@ -1,7 +1,7 @@
-"""What happened to work: written once as event, trace, graph and note; read as delta and history.
+"""Events of plans and tasks: recorded as event, trace, graph and note; read as delta and history.
 
-One call records all of it in the caller's transaction, on the branch of the plan or task. An event
-that was recorded is not recorded again.
+One call records all of them in the caller's transaction, on the branch of the plan or task. An
+event is recorded only once.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def event_id(seq: int) -> str:
 
 
 def _offer_radar(tx: Tx, entity: str) -> None:
-    """Offer the radar as the next call after a change."""
+    """Suggest the radar as the next call after a change."""
     from longhouse.work.types.views import GetRadar
 
     look = GetRadar(plan=entity) if entity.startswith("PLAN-") else GetRadar(task=entity)
-    why = "see what is next, and what shows that it is done"
+    why = "see the next step and when it counts as done"
     tx.suggestions.append(Suggestion(look, why, priority="medium", fallback=True))
 
 
@@ -71,9 +71,9 @@ def happened(
     note: str | None = None,
     counted: bool = True,
 ) -> Event:
-    """Record what happened to a plan or task (or a step of it), in every place it belongs.
+    """Record an event of a plan, task or step in the log, trace, graph and notes.
 
-    Step leases run by the number of events; what another room tells is not `counted`.
+    Step leases expire by the number of events; events from other rooms are not `counted`.
     """
     data: dict[str, Any] = {"payload": payload or {}}
     if path is not None:
@@ -128,7 +128,7 @@ def happened(
 
 
 def event_from(row: LogRow) -> Event:
-    """The event that a log row of this room is."""
+    """The event in a log row of this room."""
     return Event(
         event_id=event_id(row.seq),
         seq=row.seq,
@@ -144,7 +144,7 @@ def event_from(row: LogRow) -> Event:
 
 
 def task_ops(row: Row) -> list[Op]:
-    """The task as a node of its own graph."""
+    """The task as a node in its own graph."""
     return [
         NodeUpsert(
             id=f"task:{row['task_id']}",
@@ -158,7 +158,7 @@ def task_ops(row: Row) -> list[Op]:
 
 
 def step_ops(step: Step) -> list[Op]:
-    """The step as a node, contained in its parent."""
+    """The step as a node, with an edge from its parent."""
     node = f"step:{step.step_id}"
     status = "done" if step.completed else "open"
     return [
@@ -168,7 +168,7 @@ def step_ops(step: Step) -> list[Op]:
 
 
 def gone_ops(steps: Sequence[Step]) -> list[Op]:
-    """Removed steps leave tombstones of their nodes and edges."""
+    """Delete the nodes and edges of removed steps."""
     ops: list[Op] = []
     for step in steps:
         node = f"step:{step.step_id}"
@@ -177,7 +177,7 @@ def gone_ops(steps: Sequence[Step]) -> list[Op]:
 
 
 def gone_task_ops(task_id: str, steps: Sequence[Step]) -> list[Op]:
-    """A removed task leaves tombstones, its steps' first."""
+    """Delete the nodes of a removed task, its steps first."""
     return [*gone_ops(steps), NodeDelete(id=f"task:{task_id}")]
 
 
@@ -213,13 +213,13 @@ def event_line(event: dict[str, Any]) -> str:
     trim=[Drop("events.payload"), Pop("events", leave=1, cursor="event_id", into="next_since")],
 )
 def get_delta(tx: Tx, req: GetDelta) -> Delta:
-    """What happened to plans and tasks since an event, oldest first."""
+    """Events of plans and tasks since a given event, oldest first."""
     after = int(req.since.removeprefix("evt_")) if req.since else 0
     if after > tx.last_seq():
         raise UnknownId(
             f"since: there is no {req.since} yet",
-            recovery="leave since out to begin with the oldest event",
-            suggest=[Suggestion(GetDelta(), "begin with the oldest event")],
+            recovery="leave since out to start with the oldest event",
+            suggest=[Suggestion(GetDelta(), "start with the oldest event")],
         )
     rows = tx.all(sql.events_after, after=after, limit=req.limit + 1)
     shown = [event_from(LogRow.from_row(row)) for row in rows[: req.limit]]
@@ -245,7 +245,7 @@ def _history_lines(result: dict[str, Any]) -> list[str]:
     trim=[Drop("operations.payload"), Pop("operations", leave=1, cursor="seq")],
 )
 def get_history(tx: Tx, req: GetHistory) -> History:
-    """What was done to a plan or task, newest first."""
+    """The history of a plan or task, newest first."""
     row = entity_of(tx, req)
     entity = row["plan_id"] if is_plan(row) else row["task_id"]
     rows = timeline(tx, entity, req.limit + 1, before=req.cursor or _ENDLESS)

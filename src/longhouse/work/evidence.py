@@ -1,4 +1,4 @@
-"""Attaching evidence to a step: what was run, linked, hashed or referred to."""
+"""Attaching evidence to a step: commands, links, hashes and refs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def evidence_capture(tx: Tx, req: Capture) -> StepMoved:
 
 
 def captured(tx: Tx, change: StepChange, req: Capture) -> Event:
-    """Attach what was shown to the step; the event that records it."""
+    """Attach evidence to the step; returns the event that records it."""
     receipts = _receipts(tx, req, change.step.task_id)
     kinds: list[Checkpoint | None] = (
         [req.checkpoint]
@@ -60,12 +60,12 @@ def captured(tx: Tx, change: StepChange, req: Capture) -> Event:
         tx.warn(
             "PROOF_WEAK",
             f"{len(weak)} of {len(receipts)} prove nothing, first {_said(weak[0])[:120]!r}",
-            "a command needs its exit code 0: CMD: make test (exit 0)",
+            "a command needs exit code 0: CMD: make test (exit 0)",
         )
     if kinds == [None]:
         tx.warn(
             "PROOF_UNLINKED",
-            "it is kept, but no checkpoint was named that it proves",
+            "the evidence is stored, but linked to no checkpoint",
             "pass checkpoint=tests",
         )
     return event
@@ -80,7 +80,7 @@ def _receipts(tx: Tx, req: Capture, owner: str) -> list[Receipt]:
     for index, line in enumerate(req.checks):
         item = evidence_from_line(line)
         if item is not None:
-            # A pasted line that is not what its tag says is kept as what it is: a note.
+            # A pasted line that does not match its tag is stored as a note.
             if not item.well_formed:
                 item = Evidence(kind="note", text=item.text)
             given.append((f"checks[{index}]", item))
@@ -100,7 +100,7 @@ def _receipts(tx: Tx, req: Capture, owner: str) -> list[Receipt]:
 
 
 def _said(receipt: Receipt) -> str:
-    """The receipt as a line that reads back as the same receipt."""
+    """The receipt as a line that parses back to the same receipt."""
     code = f" (exit {receipt.exit_code})" if receipt.exit_code is not None else ""
     output = f" | {receipt.artifact}" if receipt.artifact else ""
     return f"{receipt.kind.upper()}: {receipt.text}{code}{output}"

@@ -1,7 +1,7 @@
-"""Focus: the plan or task that a caller means when it names none.
+"""Focus: the plan or task that calls without a target apply to.
 
-It is the caller's own (see `memory.targeting`); the workspace's is the default for newcomers.
-Only these commands move it, and `tasks.macro.start` of the desk.
+Each caller has its own (see `memory.targeting`); the workspace's focus is the default for new
+callers. Only these commands and the desk's `tasks.macro.start` move it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = []
     example=GetFocus(),
 )
 def get_focus(tx: Tx, req: GetFocus) -> Focus:
-    """What you are focused on: your own focus, else the workspace's."""
+    """Show your focus, or the workspace's if you have none."""
     focus = standing(tx).focus
     known = known_target(tx, focus) if focus else None
     return Focus(focus=focus, title=known.title if known else None)
@@ -58,12 +58,12 @@ def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
     example=ClearFocus(),
 )
 def clear_focus(tx: Tx, req: ClearFocus) -> FocusMoved:
-    """Focus on nothing."""
+    """Clear your focus."""
     return FocusMoved(previous=_move(tx, None), focus=None, cleared=True)
 
 
 def _move(tx: Tx, entity: str | None) -> str | None:
-    """Move the caller's focus, and tell what is left and what is taken up; the one before."""
+    """Move the caller's focus, record it on both plans or tasks, and return the previous focus."""
     previous = store_focus(tx, entity)
     if previous == entity:
         return previous

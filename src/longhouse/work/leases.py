@@ -1,8 +1,8 @@
-"""Step leases: one agent in a room at a time, enforced on every change of a step.
+"""Step leases: one agent per step, enforced on every change of a step.
 
-A lease runs in the workspace's own time, the number of its task events: a busy workspace frees
-forgotten steps soon, and neither other workspaces nor chatty rooms shorten it. A wall-clock limit
-frees steps in a silent one.
+A lease expires after a number of task events in its workspace, so a busy workspace soon frees
+forgotten steps, and neither other workspaces nor other rooms shorten it. A wall-clock limit frees
+steps in a quiet workspace.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TTL_MS = 30 * 60_000
 
 
 def lease_of(tx: Tx, step_id: str, now: int | None = None) -> StepLease | None:
-    """The lease that counts now; one that ran out is none."""
+    """The step's current lease; an expired one does not count."""
     row = tx.one(
         sql.lease_get, step_id=step_id, now=tx.now_ms, now_event=clock(tx) if now is None else now
     )
@@ -47,7 +47,7 @@ def lease_of(tx: Tx, step_id: str, now: int | None = None) -> StepLease | None:
 
 
 def guard(tx: Tx, *steps: Step) -> None:
-    """Refuse to touch steps of a task when another agent holds one of them."""
+    """Refuse if another agent holds one of these steps of a task."""
     if not steps:
         return
     held = {
@@ -62,24 +62,24 @@ def guard(tx: Tx, *steps: Step) -> None:
 
 
 def leases_of_others(tx: Tx, task_id: str) -> list[tuple[str, str]]:
-    """The steps of a task that someone else holds now, and who."""
+    """The steps of a task that other agents hold, with the holders."""
     rows = tx.all(sql.leases_of_task, task_id=task_id, now=tx.now_ms, now_event=clock(tx))
     return [(row["step_id"], row["holder"]) for row in rows if row["holder"] != tx.actor]
 
 
 def free_steps(tx: Tx, task_id: str) -> None:
-    """End every lease on steps of a task, for a task that goes away."""
+    """End every lease on the steps of a task that is being deleted."""
     for row in tx.all(sql.leases_of_task, task_id=task_id, now=tx.now_ms, now_event=clock(tx)):
         tx.run(sql.step_lease_delete, step_id=row["step_id"])
 
 
 def _held(tx: Tx, step: Step) -> StepLeaseHeld:
     lease = lease_of(tx, step.step_id)
-    said = f"{lease.holder} until event {lease.expires_seq}" if lease else "another"
+    said = f"{lease.holder} until event {lease.expires_seq}" if lease else "another agent"
     return StepLeaseHeld(
         f"step: {step.step_id} is held by {said}",
         recovery="work on another step, wait, or take it with tasks.step.lease.claim force=true",
-        suggest=[Suggestion(GetLease(task=step.task_id, step_id=step.step_id), "see who")],
+        suggest=[Suggestion(GetLease(task=step.task_id, step_id=step.step_id), "see who holds it")],
     )
 
 
@@ -89,7 +89,7 @@ def _held(tx: Tx, step: Step) -> StepLeaseHeld:
     example=GetLease(task="TASK-001", path="s:0"),
 )
 def get_lease(tx: Tx, req: GetLease) -> LeaseShown:
-    """Who holds a step."""
+    """Show who holds a step."""
     step, path = _step(tx, req)
     return _shown(tx, step, path, lease_of(tx, step.step_id))
 
@@ -102,7 +102,7 @@ def get_lease(tx: Tx, req: GetLease) -> LeaseShown:
     idempotent=True,
 )
 def claim_lease(tx: Tx, req: ClaimLease) -> LeaseShown:
-    """Hold a step while you work on it; with force=true take it over, or start it anew."""
+    """Hold a step while you work on it; force=true takes it over or restarts your own lease."""
     holder = _holder(tx)
     step, path = _step(tx, req)
     now = clock(tx)
@@ -139,7 +139,7 @@ def claim_lease(tx: Tx, req: ClaimLease) -> LeaseShown:
     example=RenewLease(task="TASK-001"),
 )
 def renew_lease(tx: Tx, req: RenewLease) -> LeaseShown:
-    """Hold a step longer; only its holder can."""
+    """Extend your lease on a step."""
     holder = _holder(tx)
     step, path = _step(tx, req)
     now = clock(tx)
@@ -166,7 +166,7 @@ def renew_lease(tx: Tx, req: RenewLease) -> LeaseShown:
     example=ReleaseLease(task="TASK-001"),
 )
 def release_lease(tx: Tx, req: ReleaseLease) -> LeaseShown:
-    """Give a step back; only its holder can."""
+    """Release your lease on a step."""
     holder = _holder(tx)
     step, path = _step(tx, req)
     if tx.one(sql.lease_release, step_id=step.step_id, holder=holder) is None:
@@ -180,8 +180,8 @@ def release_lease(tx: Tx, req: ReleaseLease) -> LeaseShown:
 def _holder(tx: Tx) -> str:
     if not tx.actor:
         raise InvalidInput(
-            "agent_id: expected who holds it; fix: agent_id=amber-otter",
-            recovery="pass agent_id, or configure LONGHOUSE_AGENT_ID",
+            "agent_id: expected the holder; fix: agent_id=amber-otter",
+            recovery="pass agent_id, or set LONGHOUSE_AGENT_ID",
         )
     return tx.actor
 
@@ -200,11 +200,11 @@ def _until(tx: Tx, now: int, ttl_seq: int) -> dict[str, int]:
 
 def _not_held(tx: Tx, step: Step, holder: str) -> StepLeaseNotHeld:
     lease = lease_of(tx, step.step_id)
-    said = f"{lease.holder} does" if lease else "nobody does"
+    said = f"{lease.holder} does" if lease else "no one does"
     return StepLeaseNotHeld(
         f"step: {holder} does not hold {step.step_id}, {said}",
         recovery="claim it with tasks.step.lease.claim",
-        suggest=[Suggestion(GetLease(task=step.task_id, step_id=step.step_id), "see who")],
+        suggest=[Suggestion(GetLease(task=step.task_id, step_id=step.step_id), "see who holds it")],
     )
 
 

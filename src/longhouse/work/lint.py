@@ -1,4 +1,4 @@
-"""`tasks.lint`: what a plan or task still lacks, and calls that mend it when run as given."""
+"""`tasks.lint`: gaps in a plan or task, and ready-to-run calls that fix them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _lint_lines(result: dict[str, Any]) -> list[str]:
     trim=[Pop("patches", leave=1), Pop("issues", leave=1), Pop("patches")],
 )
 def lint(tx: Tx, req: Lint) -> Linted:
-    """What a plan or task still lacks, with calls that mend it."""
+    """Find what a plan or task lacks, with calls that fix it."""
     scene = scene_of(tx, entity_of(tx, req))
     found = list(findings(tx, scene))
     issues = sorted((f.issue for f in found), key=lambda i: (i.severity, i.kind, i.code, i.target))
@@ -57,12 +57,12 @@ def lint(tx: Tx, req: Lint) -> Linted:
 
 
 def patchable(found: list[LintFinding]) -> list[LintFinding]:
-    """What a call can mend, the most useful first."""
+    """The findings that a call can fix, most useful first."""
     return sorted((f for f in found if f.request), key=lambda f: (_rank(f), f.patch_id))
 
 
 def patch_suggestions(found: list[LintFinding]) -> list[Suggestion]:
-    """The same as calls to make."""
+    """The fixable findings as suggested calls."""
     return [
         Suggestion(finding.request, finding.issue.recovery, action_id=finding.patch_id)
         for finding in patchable(found)
@@ -85,7 +85,7 @@ def _fix(tx: Tx, finding: LintFinding) -> FixUp:
 
 
 def context_health(tx: Tx, scene: Scene) -> ContextHealth:
-    """What the documents of a plan or task hold beside what the machine wrote."""
+    """Whether a plan or task has notes, or only the automatic trace."""
     ref = scene.reasoning_ref
     if find_branch(tx, ref.branch) is None:
         return ContextHealth(status="warn", codes=["REASONING_BRANCH_MISSING"])

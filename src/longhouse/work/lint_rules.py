@@ -1,7 +1,7 @@
-"""What a plan or task may lack: a table of findings, each with the call that mends it, if one can.
+"""The lint rules for plans and tasks: each finding carries the call that fixes it, if there is one.
 
-A patch is a request value, so it is the same call on every surface and runs as it stands. Proof
-cannot be patched in: what needs evidence names no patch.
+A patch is a request value, so it is the same call on every surface and runs as is. Findings about
+missing proof have no patch, because a call cannot produce evidence.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ PATCH_ORDER = (
     "confirm_criteria",
     "confirm_tests",
 )
-"""Which patches come first where not all fit; the others follow."""
+"""The patches to prefer when not all fit; all others come after these."""
 MAX_ANCHORS = 5
 PARK_S = 7 * 24 * 3600
 
 
 class LintFinding(Value, frozen=True, kw_only=True):
-    """An issue, and the call that mends it under the name of what it does."""
+    """An issue, and the call that fixes it; `patch` names what the call does."""
 
     issue: LintIssue
     patch: str | None = None
@@ -55,7 +55,7 @@ class LintFinding(Value, frozen=True, kw_only=True):
 
 
 def findings(tx: Tx, scene: Scene) -> Iterator[LintFinding]:
-    """All that this plan or task lacks."""
+    """Everything this plan or task lacks."""
     if isinstance(scene.target, Plan):
         yield from _of_plan(tx, scene, scene.target)
     elif scene.target.status not in CLOSED:
@@ -69,10 +69,10 @@ def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[LintFinding]:
             "NO_CHECKLIST",
             plan.id,
             "the plan has no checklist",
-            "write down what the plan consists of",
+            "list the parts of the plan",
             "seed_checklist",
             EditChecklist(
-                plan=plan.id, steps=["Agree on the aim", "Do the work", "Show that it works"]
+                plan=plan.id, steps=["Agree on the goal", "Do the work", "Show that it works"]
             ),
         )
     if plan.current > len(plan.checklist):
@@ -80,8 +80,8 @@ def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[LintFinding]:
             "self_contradicting",
             "CHECKLIST_INDEX_OUT_OF_RANGE",
             plan.id,
-            f"the checklist points at {plan.current} of {len(plan.checklist)} items",
-            "point it at its end",
+            f"the checklist is at item {plan.current} of {len(plan.checklist)}",
+            "move it to the end",
             "clamp",
             EditChecklist(plan=plan.id, current=len(plan.checklist)),
             "error",
@@ -99,7 +99,7 @@ def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[LintFinding]:
             "ACTIVE_LIMIT_EXCEEDED",
             plan.id,
             f"{scene.horizon.active} tasks are active (target <= {ACTIVE_LIMIT})",
-            f"park {least.id} for a week, or finish some",
+            f"park {least.id} for a week, or finish some of them",
             "park",
             Complete(task=least.id, status="PARKED", parked_for_s=PARK_S),
         )
@@ -110,7 +110,7 @@ def _of_task(scene: Scene, task: Task) -> Iterator[LintFinding]:
         yield _anchor(task, "MISSING_ANCHOR")
     if not scene.tree.by_id:
         first = NewStep(
-            title=task.title, success_criteria=["It is shown to work"], tests=["The tests pass"]
+            title=task.title, success_criteria=["It is proven to work"], tests=["The tests pass"]
         )
         yield _found(
             "actionless",
@@ -128,7 +128,7 @@ def _of_task(scene: Scene, task: Task) -> Iterator[LintFinding]:
             "self_contradicting",
             "ACTIVE_NO_OPEN_STEPS",
             task.id,
-            "every step is done but the task is active",
+            "every step is done, but the task is still active",
             "finish the task",
             "mark_done",
             Complete(task=task.id),
@@ -139,7 +139,7 @@ def _of_task(scene: Scene, task: Task) -> Iterator[LintFinding]:
             "unproveable",
             "MISSING_PROOF_PLAN",
             "no open step requires proof",
-            "require proof of the tests",
+            "require proof of its tests",
             "require_proof_tests",
             "proof_tests_mode",
             "require",
@@ -150,25 +150,25 @@ def _of_task(scene: Scene, task: Task) -> Iterator[LintFinding]:
 
 
 def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
-    """What a step does not say about itself."""
+    """Details that a step does not state."""
     if not step.detail.success_criteria:
         yield _field(
             step,
             "unverifiable",
             "MISSING_CRITERIA",
-            "it does not say when it is done",
-            "say when it is done",
+            "it has no success criteria",
+            "state when it counts as done",
             "seed_success_criteria",
             "success_criteria",
-            ["It is shown to work"],
+            ["It is proven to work"],
         )
     if not step.detail.tests:
         yield _field(
             step,
             "unverifiable",
             "MISSING_TESTS",
-            "it does not say how it is tested",
-            "say how it is tested",
+            "it has no tests",
+            "state how to test it",
             "seed_tests",
             "tests",
             ["The tests pass"],
@@ -189,8 +189,8 @@ def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
             step,
             "unbounded",
             "RESEARCH_MISSING_STOP_CRITERIA",
-            "research without an end",
-            "say when to stop",
+            "research without stop criteria",
+            "state when to stop",
             "set_stop_criteria",
             "stop_criteria",
             "Stop after two hours, or with one answer.",
@@ -198,7 +198,7 @@ def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
 
 
 def _of_gate(scene: Scene, step: Step) -> Iterator[LintFinding]:
-    """What keeps a step from being closed."""
+    """What prevents a step from being closed."""
     first = scene.first_open is not None and scene.first_open.step_id == step.step_id
     said = {"criteria": step.detail.success_criteria, "tests": step.detail.tests}
     for kind in missing_checkpoints(step, scene.proofs):
@@ -209,7 +209,7 @@ def _of_gate(scene: Scene, step: Step) -> Iterator[LintFinding]:
             f"MISSING_{kind.upper()}",
             step.step_id,
             f"{kind} is not confirmed",
-            f"confirm {kind}, if it is so",
+            f"confirm {kind}, if true",
             f"confirm_{kind}",
             Verify(task=step.task_id, step_id=step.step_id, checkpoints={kind: True}),
         )
@@ -227,7 +227,7 @@ def _of_gate(scene: Scene, step: Step) -> Iterator[LintFinding]:
             "BLOCKED_STEPS",
             step.step_id,
             f"it is blocked: {step.block_reason or 'no reason given'}",
-            "free it, once it is",
+            "unblock it once nothing is in the way",
             "unblock",
             Block(task=step.task_id, step_id=step.step_id, blocked=False),
         )
@@ -238,7 +238,7 @@ def _anchored(task: Task) -> bool:
 
 
 def _anchor(task: Task, code: str) -> LintFinding:
-    """Bind it to the area that its title names before a colon, or to the core."""
+    """Suggest an area tag: the title's prefix before a colon, else `core`."""
     head = task.title.partition(":")[0] if ":" in task.title else ""
     slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64] or "core"
     op = PatchOp(op="append", field="tags", value=f"a:{slug}")
@@ -246,7 +246,7 @@ def _anchor(task: Task, code: str) -> LintFinding:
         "unnavigable",
         code,
         task.id,
-        "no tag says which area it belongs to",
+        "no tag names its area",
         f"tag it with its area, such as a:{slug}",
         "missing_anchor",
         Patch(task=task.id, kind="task_detail", ops=[op]),

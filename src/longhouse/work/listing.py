@@ -1,7 +1,7 @@
-"""Lists: plans and tasks page by page, and what is ready to be worked on.
+"""Lists: plans and tasks page by page, and the tasks that are ready.
 
-A page costs the same however many tasks there are: it is read off the traits that were asked for.
-Cursors are ids: a page goes on after the plan or task that its cursor names.
+A page costs the same no matter how many tasks there are, because it is read from an index of
+traits. Cursors are ids: a page continues after the plan or task that its cursor names.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _context_lines(result: dict[str, Any]) -> list[str]:
 
 
 def task_line(task: dict[str, Any]) -> str:
-    """`TASK-001 (ACTIVE) title | plan=PLAN-001 | steps=1/3`, with who has it and what it awaits."""
+    """`TASK-001 (ACTIVE) title | plan=PLAN-001 | steps=1/3`, plus assignee and waits_for if set."""
     done = task["steps_total"] - task["steps_open"]
     parts = [
         f"{task['id']} ({task['status']}) {cell(task['title'], 80)}",
@@ -77,7 +77,7 @@ _SHORTER = [
     ],
 )
 def get_context(tx: Tx, req: GetContext) -> Context:
-    """Open plans and tasks of the workspace, page by page, with counts by state."""
+    """List the workspace's open plans and tasks, page by page, with counts by state."""
     plans = _plans(tx, req) if req.plans_limit else []
     tasks = _tasks(tx, req) if req.tasks_limit else []
     by = {kind: counts(tx, kind) for kind in ("plans", "tasks")}
@@ -120,7 +120,7 @@ def _tasks(tx: Tx, req: GetContext) -> list[Row]:
 
 
 def tasks_page(tx: Tx, traits: list[str], *, after: int = 0, limit: int) -> list[Row]:
-    """Tasks that have all of these traits, in the order they were made."""
+    """Tasks that have all of these traits, in order of creation."""
     if not traits:
         return tx.all(sql.tasks_page, after=after, limit=limit)
     asked = dict.fromkeys([f"t{n}" for n in range(MOST_TRAITS)])
@@ -156,7 +156,7 @@ def _ready_lines(result: dict[str, Any]) -> list[str]:
     trim=[Drop("tasks.description"), Drop("tasks.context"), Pop("tasks", leave=1, cursor="id")],
 )
 def list_ready(tx: Tx, req: ListReady) -> Ready:
-    """Open tasks that can be worked on now, by priority and age: none of them waits for another."""
+    """List open tasks that wait for nothing, by priority and age."""
     after = 0
     if req.cursor:
         row = task_row(tx, req.cursor, "cursor")

@@ -1,7 +1,7 @@
-"""From a call's arguments to rows: which plan, task or step is meant, and may it be changed.
+"""Finds the plan, task or step that a call's arguments name, and checks its revision.
 
-An explicit target always wins; without one the workspace's focus is meant; without a focus the call
-is refused with what to do. Nothing here moves the focus.
+An explicit target always wins; without one, the focus applies; without a focus, the call is refused
+with suggestions. Nothing here moves the focus.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NAMES = ("target", "task", "plan")
 
 
 def given_id(req: Target[Any]) -> str | None:
-    """The id that the call names itself; naming two is a contradiction."""
+    """The id that the call names; naming two is refused."""
     given = [name for name in _NAMES if getattr(req, name) is not None]
     if len(given) > 1:
         kept, dropped = given[0], given[1]
@@ -67,7 +67,7 @@ def _id(req: Target[Any], name: str) -> str:
 
 
 def id_of(tx: Tx, req: Target[Any]) -> str:
-    """The id of the plan or task that the call is about."""
+    """The id of the plan or task that the call applies to."""
     found = given_id(req) or standing(tx).focus
     if found is None:
         raise InvalidInput(
@@ -79,7 +79,7 @@ def id_of(tx: Tx, req: Target[Any]) -> str:
 
 
 def where_to_start(tx: Tx) -> list[Suggestion]:
-    """What to focus on, or how to begin where there is nothing yet."""
+    """Suggest a ready task to focus on, or a new task if none is ready."""
     from longhouse.work.types.focus import SetFocus
 
     rows = tx.all(
@@ -98,7 +98,7 @@ def where_to_start(tx: Tx) -> list[Suggestion]:
 
 
 def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
-    """How to begin: a command of the desk, above this room, so it is named and not imported."""
+    """Suggest a new task; the command is the desk's, so it is looked up by name, not imported."""
     start = "tasks.macro.start"
     if start not in tx.facts.registry:
         return []
@@ -116,16 +116,16 @@ def entity_row(tx: Tx, entity: str) -> Row:
 
 
 def entity_of(tx: Tx, req: Target[Any]) -> Row:
-    """The row of the plan or task that the call is about."""
+    """The row of the plan or task that the call applies to."""
     return entity_row(tx, id_of(tx, req))
 
 
 def task_of(tx: Tx, req: Target[Any]) -> Row:
-    """The row of the task that the call is about; a plan is refused."""
+    """The row of the task that the call applies to; a plan is refused."""
     entity = id_of(tx, req)
     if entity.startswith("PLAN-"):
         raise InvalidInput(
-            f"target: {entity} is a plan and this works on a task; fix: task=TASK-001",
+            f"target: {entity} is a plan, but this command needs a task; fix: task=TASK-001",
             recovery="pass task=TASK-…, or focus on a task",
         )
     return task_row(tx, entity)
@@ -138,7 +138,7 @@ def task_row(tx: Tx, task_id: str, field: str = "task") -> Row:
 
 
 def find_task(tx: Tx, task_id: str) -> Row | None:
-    """The row of a task that may not be there."""
+    """The row of a task, or None."""
     return tx.one(sql.task_by_id, task_id=task_id)
 
 
@@ -156,13 +156,13 @@ def _unknown(tx: Tx, field: str, entity: str) -> UnknownId:
         recovery="copy an id from tasks.context",
         suggest=[
             *_in_focus(tx, entity),
-            Suggestion(GetContext(), "see the plans and tasks there are"),
+            Suggestion(GetContext(), "list plans and tasks"),
         ],
     )
 
 
 def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
-    """Where the work in focus stands, if something else than this is in focus."""
+    """Suggest a snapshot of the work in focus, if something other than `besides` is in focus."""
     from longhouse.work.targets import known_target
 
     snapshot, focus = "tasks.snapshot", standing(tx).focus
@@ -173,14 +173,14 @@ def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
     return [
         Suggestion(
             tx.facts.registry.request_of(snapshot)(),
-            "see where the work in focus stands",
+            "see the state of the work in focus",
             action_id="recover.portal.snapshot",
         )
     ]
 
 
 def touch(tx: Tx, entity: Row, expected: int | None) -> Row:
-    """Take the next revision, or refuse because it is not what the caller saw."""
+    """Increment the revision, or refuse if it is not the expected one."""
     from longhouse.work.types.views import GetRadar
 
     key = "plan_id" if is_plan(entity) else "task_id"
@@ -189,7 +189,7 @@ def touch(tx: Tx, entity: Row, expected: int | None) -> Row:
     if row is None:
         raise RevisionMismatch(
             f"expected_revision: {entity[key]} expected={expected} actual={entity['revision']}",
-            suggest=[Suggestion(GetRadar(target=entity[key]), "see it as it is now")],
+            suggest=[Suggestion(GetRadar(target=entity[key]), "see its current state")],
         )
     return row
 
@@ -216,7 +216,7 @@ def step_of(tree: Tree, task_id: str, req: StepTarget[Any]) -> Step:
                 }
             ],
         )
-    look = [Suggestion(GetRadar(task=task_id), "see its steps")]
+    look = [Suggestion(GetRadar(task=task_id), "list its steps")]
     if req.step_id is None and req.path is None:
         found = tree.first_open()
         if found is None:

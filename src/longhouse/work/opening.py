@@ -1,7 +1,6 @@
 """What `open` finds here: `TASK-…`, `PLAN-…`, `STEP-…`, and an event, `TASK-001@45`.
 
-A lens to navigate by; looking never moves the focus. The whole of what a task means to the other
-rooms is the business of the desk.
+Opening something never moves the focus. The desk adds what other rooms know about a task.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _LISTS = ("done", "remaining", "risks")
 
 @room.opens(r"(?:TASK|PLAN)-[0-9]{3,15}", "a task or plan, like TASK-001")
 def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
-    """A task or plan: where it stands and what is next."""
+    """A task or plan: its current state and the next step."""
     scene = scene_of(tx, entity_row(tx, match[0]))
     audit = bool(req.include_drafts)
     handoff = handoff_of(scene, ENDLESS)
@@ -76,27 +75,27 @@ def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
 
 @room.opens(r"(?P<entity>(?:TASK|PLAN)-[0-9]{3,15})@(?P<seq>[0-9]{1,16})", "an event of a task")
 def open_event(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
-    """One thing that happened to a task or plan."""
+    """One event of a task or plan."""
     row = tx.one(sql.event_one, seq=int(match["seq"]))
     if row is None or row["subject"] != match["entity"]:
         entity_row(tx, match["entity"])
         raise UnknownId(
             f"id: there is no event {match[0]!r}",
             recovery="copy a ref from tasks.history",
-            suggest=[Suggestion(GetHistory(target=match["entity"]), "see what happened to it")],
+            suggest=[Suggestion(GetHistory(target=match["entity"]), "see its history")],
         )
     return EventOpened(kind="task_event", ref=match[0], event=event_from(LogRow.from_row(row)))
 
 
 @room.opens(r"evt_(?P<seq>[0-9]{16})", "an event of a task by its id, like evt_0000000000000012")
 def open_event_id(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
-    """The same, by the event id that `status` and `tasks.delta` show."""
+    """One event, by the event id that `status` and `tasks.delta` show."""
     row = tx.one(sql.event_one, seq=int(match["seq"]))
     if row is None:
         raise UnknownId(
             f"id: there is no event {match[0]}",
             recovery="copy an event_id from tasks.delta",
-            suggest=[Suggestion(GetDelta(), "see what happened")],
+            suggest=[Suggestion(GetDelta(), "list the events")],
         )
     event = event_from(LogRow.from_row(row))
     return EventOpened(kind="task_event", ref=event.ref, event=event)
@@ -104,13 +103,13 @@ def open_event_id(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
 
 @room.opens(r"STEP-[0-9A-F]{8,15}", "a step, like STEP-00000001")
 def open_step(tx: Tx, req: Any, match: re.Match[str]) -> StepOpened:
-    """A step: its criteria, tests and blockers as written, what shows it, and who holds it."""
+    """A step: its criteria, tests and blockers, its proof, and who holds it."""
     row = tx.one(sql.step_by_id, step_id=match[0])
     if row is None:
         raise UnknownId(
             f"id: there is no step {match[0]}",
             recovery="copy a step_id from tasks.radar",
-            suggest=[Suggestion(GetContext(), "see the plans and tasks there are")],
+            suggest=[Suggestion(GetContext(), "list plans and tasks")],
         )
     step = Step.from_row(row)
     task, path = task_row(tx, step.task_id), tree_of(tx, step.task_id).paths[step.step_id]

@@ -1,6 +1,6 @@
-"""`tasks.patch`: one field at a time, set, unset, appended to or removed from.
+"""`tasks.patch`: set, unset, append to or remove from single fields.
 
-All operations of a call hold together: the first that is wrong refuses the whole.
+The operations of a call are applied together: if one is invalid, the whole call is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _DETAIL_FIELDS: dict[str, Any] = {
 }
 _LISTS = ("success_criteria", "tests", "blockers", "tags", "depends_on")
 _KEPT = ("title", "priority", "reasoning_mode")
-"""What cannot be without a value."""
+"""Fields that must have a value."""
 
 
 @room.command(
@@ -71,7 +71,7 @@ _KEPT = ("title", "priority", "reasoning_mode")
     ),
 )
 def patch(tx: Tx, req: Patch) -> Patched:
-    """Set, unset, append or remove single values of a step, or of a plan or task."""
+    """Set, unset, append or remove single values of a step, plan or task."""
     if req.kind == "task_detail":
         return _patch_entity(tx, req)
     change = opening(tx, req)
@@ -98,7 +98,7 @@ def patch(tx: Tx, req: Patch) -> Patched:
 def _patch_entity(tx: Tx, req: Patch) -> Patched:
     if req.step_id is not None or req.path is not None:
         name = "step_id" if req.step_id else "path"
-        raise InvalidInput(f"{name}: task_detail has no step; fix: kind=step")
+        raise InvalidInput(f"{name}: kind=task_detail does not take a step; fix: kind=step")
     row = touch(tx, entity_of(tx, req), req.expected_revision)
     before = {name: row.get(name) for name in _DETAIL_FIELDS}
     before["tags"] = msgspec.json.decode(row["tags"])
@@ -129,13 +129,13 @@ def _step_fields(step: Step, ops: list[PatchOp]) -> dict[str, Any]:
 
 
 def _patched(before: dict[str, Any], ops: list[PatchOp], known: dict[str, Any]) -> dict[str, Any]:
-    """The fields after these operations, or InvalidInput at the first that is wrong."""
+    """The fields after these operations, or InvalidInput at the first invalid one."""
     now = dict(before)
     for index, op in enumerate(ops):
         where = f"ops[{index}]"
         if op.field not in known:
             raise InvalidInput(
-                f"{where}.field: there is no {op.field!r}; fix: {where}.field=title",
+                f"{where}.field: unknown field {op.field!r}; fix: {where}.field=title",
                 recovery=f"fields: {', '.join(known)}",
             )
         if op.op == "unset":
@@ -145,7 +145,7 @@ def _patched(before: dict[str, Any], ops: list[PatchOp], known: dict[str, Any]) 
         elif op.op == "set":
             now[op.field] = _checked(where, op.value, known[op.field])
         elif op.field not in _LISTS:
-            raise InvalidInput(f"{where}: {op.field} is no list; fix: {where}.op=set")
+            raise InvalidInput(f"{where}: {op.field} is not a list; fix: {where}.op=set")
         else:
             now[op.field] = _with(where, now[op.field], op, known[op.field])
     return now
@@ -158,7 +158,7 @@ def _with(where: str, before: list[str], op: PatchOp, kind: Any) -> list[str]:
     if line not in before:
         raise InvalidInput(
             f"{where}.value: {op.field} has no {line[:60]!r}; fix: {where}.op=append",
-            recovery="copy it as it stands from tasks.resume",
+            recovery="copy the exact text from tasks.resume",
         )
     return [old for old in before if old != line]
 

@@ -1,7 +1,7 @@
-"""Making plans and tasks, one by one.
+"""Creating plans and tasks.
 
-A task belongs to a plan: the one that is named, by id or title; else the plan in focus, or that of
-the task in focus; else `Inbox`, which is made when it is first needed.
+A task belongs to a plan: the one named by id or title; else the plan in focus, or that of the task
+in focus; else `Inbox`, which is created when first needed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 INBOX = "Inbox"
-"""The plan of tasks that were made without one."""
+"""The plan for tasks created without one."""
 
 
 @room.command(
@@ -43,7 +43,7 @@ INBOX = "Inbox"
     example=CreatePlan(title="Faster search"),
 )
 def create_plan(tx: Tx, req: CreatePlan) -> PlanCreated:
-    """Make a plan, or with parent= (or kind=task) a task with its steps."""
+    """Create a plan, or a task with its steps if you pass parent= or kind=task."""
     as_task = req.parent is not None or bool(req.steps) or req.assignee is not None
     kind = req.kind or ("task" if as_task else "plan")
     wrong = [
@@ -53,7 +53,7 @@ def create_plan(tx: Tx, req: CreatePlan) -> PlanCreated:
     ]
     if wrong:
         other = "task" if kind == "plan" else "plan"
-        raise InvalidInput(f"{wrong[0]}: a {kind} has none; fix: kind={other}")
+        raise InvalidInput(f"{wrong[0]}: a {kind} does not take this; fix: kind={other}")
     if kind == "plan":
         row, event = make_plan(
             tx,
@@ -98,7 +98,7 @@ def make_plan(
     checklist: Sequence[str] = (),
     priority: Priority = "MEDIUM",
 ) -> tuple[Row, Event]:
-    """A new plan and its event."""
+    """Create a plan; returns its row and event."""
     number = tx.count("plan")
     plan_id = f"PLAN-{number:03d}"
     row = tx.one(
@@ -128,7 +128,7 @@ def make_task(
     assignee: str | None = None,
     priority: Priority = "MEDIUM",
 ) -> tuple[Row, Event]:
-    """A new task of a plan and its event."""
+    """Create a task in a plan; returns its row and event."""
     number = tx.count("task")
     task_id = f"TASK-{number:03d}"
     place = {
@@ -160,12 +160,12 @@ def make_task(
 def plan_for(
     tx: Tx, parent: str | None, *, checklist: Sequence[str] = (), title: str | None = None
 ) -> tuple[Row, list[Event]]:
-    """The plan a new task belongs to, and its event if it had to be made."""
+    """The plan for a new task, and its event if the plan was just created."""
     if parent is not None and parent.startswith("PLAN-"):
         row = plan_row(tx, parent, "parent")
         if title is not None and title != row["title"]:
             raise InvalidInput(
-                f"plan_title: {parent} is called {row['title'][:80]!r}; fix: plan={parent}",
+                f"plan_title: the title of {parent} is {row['title'][:80]!r}; fix: plan={parent}",
                 recovery="name the plan once, by id or by title",
             )
         return row, []

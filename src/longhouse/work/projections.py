@@ -1,7 +1,7 @@
-"""What is derived from plans and tasks and kept beside them, so that no read grows with them.
+"""Data derived from plans and tasks and stored with them, so that reads cost the same at any size.
 
-Traits to list tasks by, counts by state, the place in the list of what is ready, what a task waits
-for, and the number of events that leases count their time in. `verify` derives all of it again.
+Traits to list tasks by, counts by state, the order of ready tasks, the number of tasks a task waits
+for, and the event count that step leases expire by. `verify` derives all of it again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _TASK = (
 
 
 def counts(tx: Tx, scope: str) -> dict[str, int]:
-    """By state: of all `plans`, of all `tasks`, or of the tasks of one plan, by its id."""
+    """Counts by state, of all `plans`, of all `tasks`, or of one plan's tasks by the plan's id."""
     return {row["name"]: int(row["n"]) for row in tx.all(sql.counts_of, scope=scope)}
 
 
@@ -82,12 +82,12 @@ def count_event(tx: Tx) -> None:
 
 
 def clock(tx: Tx) -> int:
-    """How many events this workspace's work has seen."""
+    """How many task events this workspace has recorded."""
     return counts(tx, "events").get("all", 0)
 
 
 def ready_at(row: Row) -> int | None:
-    """Where a task stands among what can be worked on: priority, then age."""
+    """The sort key of a task among ready tasks (priority, then age); None if it is not ready."""
     startable = row["status"] in ("TODO", "ACTIVE") or row["parked_until_ts_ms"] is not None
     if row["waits_for"] or not startable or row["status"] in CLOSED:
         return None
@@ -124,7 +124,7 @@ def drop_task(tx: Tx, row: Row) -> None:
 
 
 def store_task(tx: Tx, row: Row, **fields: Any) -> Row:
-    """Store a task with these fields changed, and all that is kept beside it."""
+    """Store a task with these fields changed, and update what is derived from it."""
     changed = {**row, **{name: _encoded(value) for name, value in fields.items()}}
     stored = tx.one(
         sql.task_set, ready_at=ready_at(changed), **{name: changed[name] for name in _TASK}
@@ -166,7 +166,7 @@ def _count(tx: Tx, scope: str, name: str, step: int) -> None:
 
 
 def depend(tx: Tx, task_id: str, wanted: list[str]) -> int:
-    """Wait for exactly these tasks; the number of them that are open."""
+    """Make a task wait for exactly these tasks; returns how many of them are open."""
     open_ones = 0
     for other in dict.fromkeys(wanted):
         open_ones += task_row(tx, other, "depends_on")["status"] not in CLOSED
@@ -186,7 +186,7 @@ def _circle(task_id: str, other: str) -> Conflict:
 
     return Conflict(
         f"depends_on: {other} waits for {task_id}, so {task_id} cannot wait for {other}",
-        recovery="leave it out, or free the other first with tasks.edit depends_on=[]",
+        recovery="leave it out, or clear the other's dependencies: tasks.edit depends_on=[]",
         suggest=[Suggestion(GetRadar(task=other), f"see what {other} waits for")],
     )
 
@@ -198,7 +198,7 @@ def waits_for(tx: Tx, task_id: str) -> list[str]:
 
 
 def free_dependents(tx: Tx, task_id: str) -> None:
-    """A task was closed or taken up again: count anew for those that wait for it."""
+    """Recount what the tasks that depend on a closed or reopened task still wait for."""
     waiting: list[Row] = tx.all(sql.dependents_of, task_id=task_id)
     for row in waiting:
         store_task(tx, row, waits_for=len(waits_for(tx, row["task_id"])))
@@ -207,9 +207,9 @@ def free_dependents(tx: Tx, task_id: str) -> None:
 _PAGE = 500
 
 
-@room.check("counts, traits and places of tasks are what the tasks amount to")
+@room.check("stored counts, traits and ready order match the tasks")
 def differences(tx: Tx) -> Iterator[str]:
-    """One sentence for each task, plan or count that is not as it should be."""
+    """One sentence for each stored value that does not match."""
     counted: Counter[tuple[str, str]] = Counter()
     for row in _pages(tx, sql.plans_page):
         counted["plans", row["status"]] += 1
@@ -222,10 +222,10 @@ def differences(tx: Tx) -> Iterator[str]:
     kept = {(row["scope"], row["name"]): int(row["n"]) for row in tx.all(sql.counts_kept)}
     for key in sorted(counted.keys() | kept.keys()):
         if counted[key] != kept.get(key, 0):
-            yield f"{key[0]} in {key[1]}: {counted[key]}, but {kept.get(key, 0)} are kept"
+            yield f"{key[0]} in {key[1]}: {counted[key]}, but {kept.get(key, 0)} is stored"
     found = {(row["trait"], row["number"]) for row in tx.all(sql.traits_kept)}
     for trait, number in sorted(wanted ^ found):
-        said = "has no trait" if (trait, number) in wanted else "has the stray trait"
+        said = "lacks the trait" if (trait, number) in wanted else "has the stray trait"
         yield f"TASK-{number:03d} {said} {trait}"
 
 
@@ -234,13 +234,14 @@ def _of_task(tx: Tx, row: Row) -> Iterator[str]:
     steps = tx.all(sql.steps_of_task, task_id=task_id)
     opened = sum(not step["completed"] for step in steps)
     if (row["steps_total"], row["steps_open"]) != (len(steps), opened):
-        yield f"{task_id} has {opened} of {len(steps)} steps open, but keeps other counts"
+        yield f"{task_id} has {opened} of {len(steps)} steps open, but other counts are stored"
     if row["status"] == "DONE" and opened:
         yield f"{task_id} is DONE with {opened} steps open"
     if row["waits_for"] != len(waits_for(tx, task_id)):
-        yield f"{task_id} waits for {len(waits_for(tx, task_id))}, but keeps {row['waits_for']}"
+        waiting = len(waits_for(tx, task_id))
+        yield f"{task_id} waits for {waiting} tasks, but {row['waits_for']} is stored"
     if row["ready_at"] != ready_at(row):
-        yield f"{task_id} is not where it should be among what is ready"
+        yield f"{task_id} has the wrong position among ready tasks"
 
 
 def _pages(tx: Tx, query: Query) -> Iterator[Row]:

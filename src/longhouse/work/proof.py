@@ -1,7 +1,7 @@
-"""Proof: what counts as having shown something, and what is only a note.
+"""Proof: what counts as evidence, and what is only a note.
 
-A receipt is typed: a command with the exit code it ended with, a link, a content hash, a ref that
-resolves, a job or tool task that ran. Free text is a note: it is kept, and it proves nothing.
+A receipt is typed: a command with its exit code, a link, a content hash, a ref that resolves, a job
+or tool task that ran. Free text is a note: it is stored, but proves nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["RESOLVED", "SHAPES", "Evidence", "Kind", "Receipt", "evidence_from_l
 
 Kind = Literal["cmd", "link", "hash", "ref", "job", "tool", "note"]
 RESOLVED = ("ref", "job", "tool")
-"""The kinds that name a record of ours, which must be there."""
+"""The kinds that name a Longhouse record, which must exist."""
 
 _BULLET = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _TAG = re.compile(r"^(CMD|LINK|HASH|REF|JOB|TOOL|NOTE)\s*:\s*(.*)$", re.IGNORECASE | re.DOTALL)
@@ -29,13 +29,13 @@ _EXIT = re.compile(
 )
 
 SHAPES = {"link": (_LINK, "https://…"), "hash": (_HASH, "sha256:<64 hex digits>")}
-"""What a receipt of these kinds looks like; anything else under that name is only a note."""
+"""The required form of these kinds; a line in any other form is only a note."""
 
 
 class Receipt(Value, frozen=True, kw_only=True):
-    """One thing that was shown; `artifact` holds what did not fit into its line.
+    """One piece of evidence; `artifact` holds output that did not fit on its line.
 
-    One that names a background process also says what that ran and the digest of what it printed.
+    A receipt for a background process also has its command and the digest of its output.
     """
 
     kind: Kind
@@ -48,7 +48,7 @@ class Receipt(Value, frozen=True, kw_only=True):
 
 
 class Evidence(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing that a caller shows: `{kind: cmd, text: make test, exit_code: 0}`."""
+    """One piece of evidence to attach: `{kind: cmd, text: make test, exit_code: 0}`."""
 
     kind: Kind
     text: Annotated[str, Meta(min_length=1, max_length=4000)]
@@ -62,7 +62,7 @@ class Evidence(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def evidence_from_line(line: str) -> Evidence | None:
-    """What a pasted line shows, None when it is empty or a placeholder to fill in."""
+    """The evidence in a pasted line; None if it is empty or an unfilled placeholder."""
     text = _BULLET.sub("", line).strip()
     if not text or "<fill" in text.lower():
         return None

@@ -1,7 +1,7 @@
--- A CROSS JOIN goes from left to right on both engines: from what one task has to what that names.
+-- A CROSS JOIN runs from left to right on both engines: from a task's own rows to the rows they name.
 
 -- name: plan_add
--- A new plan.
+-- Add a plan.
 INSERT INTO plans
     (ws, plan_id, number, title, description, contract, contract_data, checklist, checklist_at,
      status, priority, tags, revision, created_at_ms, updated_at_ms)
@@ -15,18 +15,18 @@ RETURNING *
 SELECT * FROM plans WHERE ws = :ws AND plan_id = :plan_id
 
 -- name: plan_by_title
--- The oldest plan of that title.
+-- The oldest plan with that title.
 SELECT * FROM plans WHERE ws = :ws AND title = :title ORDER BY number LIMIT 1
 
 -- name: plan_touch
--- The next revision, if it is still the one the caller saw.
+-- Increment the revision, if it is still the expected one.
 UPDATE plans SET revision = revision + 1, updated_at_ms = :now
 WHERE ws = :ws AND plan_id = :plan_id
   AND (CAST(:expected AS INTEGER) IS NULL OR revision = CAST(:expected AS INTEGER))
 RETURNING *
 
 -- name: plan_set
--- All that can be edited on a plan, at once.
+-- Set all editable fields of a plan.
 UPDATE plans SET title = :title, description = :description, context = :context,
     contract = :contract, contract_data = :contract_data, checklist = :checklist,
     checklist_at = :checklist_at, checklist_doc = :checklist_doc, status = :status,
@@ -35,26 +35,26 @@ WHERE ws = :ws AND plan_id = :plan_id
 RETURNING *
 
 -- name: plan_delete
--- A plan without tasks goes.
+-- Delete a plan without tasks.
 DELETE FROM plans WHERE ws = :ws AND plan_id = :plan_id
 
 -- name: plans_page
--- Plans in the order they were made.
+-- Plans in order of creation.
 SELECT * FROM plans WHERE ws = :ws AND number > :after ORDER BY number LIMIT :limit
 
 -- name: plans_open_page
--- Plans that are not closed, in the order they were made.
+-- Open plans, in order of creation.
 SELECT * FROM plans
 WHERE ws = :ws AND number > :after AND status IN ('TODO', 'ACTIVE', 'PARKED')
 ORDER BY number LIMIT :limit
 
 -- name: plans_status_page
--- Plans in one state, in the order they were made.
+-- Plans in one state, in order of creation.
 SELECT * FROM plans
 WHERE ws = :ws AND status = :status AND number > :after ORDER BY number LIMIT :limit
 
 -- name: task_add
--- A new task of a plan.
+-- Add a task to a plan.
 INSERT INTO tasks
     (ws, task_id, number, plan_id, title, description, status, priority, reasoning_mode, tags,
      assignee, steps_total, steps_open, waits_for, ready_at, revision, created_at_ms,
@@ -69,14 +69,14 @@ RETURNING *
 SELECT * FROM tasks WHERE ws = :ws AND task_id = :task_id
 
 -- name: task_touch
--- The next revision, if it is still the one the caller saw.
+-- Increment the revision, if it is still the expected one.
 UPDATE tasks SET revision = revision + 1, updated_at_ms = :now
 WHERE ws = :ws AND task_id = :task_id
   AND (CAST(:expected AS INTEGER) IS NULL OR revision = CAST(:expected AS INTEGER))
 RETURNING *
 
 -- name: task_set
--- All that can change on a task, at once.
+-- Set all changeable fields of a task.
 UPDATE tasks SET title = :title, description = :description, context = :context,
     domain = :domain, status = :status, priority = :priority, assignee = :assignee,
     reasoning_mode = :reasoning_mode, tags = :tags, parked_until_ts_ms = :parked_until_ts_ms,
@@ -85,20 +85,20 @@ WHERE ws = :ws AND task_id = :task_id
 RETURNING *
 
 -- name: task_count_steps
--- Keep the number of steps beside the task, so that lists need no steps.
+-- Update the step counts stored on the task, so that lists need not read steps.
 UPDATE tasks SET steps_total = steps_total + :total, steps_open = steps_open + :open
 WHERE ws = :ws AND task_id = :task_id
 
 -- name: task_delete
--- A task goes, after its steps.
+-- Delete a task, after its steps.
 DELETE FROM tasks WHERE ws = :ws AND task_id = :task_id
 
 -- name: tasks_page
--- Tasks in the order they were made.
+-- Tasks in order of creation.
 SELECT * FROM tasks WHERE ws = :ws AND number > :after ORDER BY number LIMIT :limit
 
 -- name: tasks_with_traits
--- Tasks that have a trait, and the others that were asked for, in the order they were made.
+-- Tasks that have all given traits, in order of creation.
 SELECT t.* FROM task_traits r CROSS JOIN tasks t
 WHERE r.ws = :ws AND r.trait = :t0 AND r.number > :after AND t.ws = r.ws AND t.number = r.number
   AND (CAST(:t1 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM task_traits x
@@ -116,7 +116,7 @@ WHERE r.ws = :ws AND r.trait = :t0 AND r.number > :after AND t.ws = r.ws AND t.n
 ORDER BY r.number LIMIT :limit
 
 -- name: tasks_unproved_page
--- Tasks with a trait, none of whose steps has a receipt that proves something.
+-- Tasks with a trait and without any receipt that proves something.
 SELECT t.* FROM task_traits r CROSS JOIN tasks t
 WHERE r.ws = :ws AND r.trait = :trait AND r.number > :after AND t.ws = r.ws AND t.number = r.number
   AND NOT EXISTS (
@@ -125,7 +125,7 @@ WHERE r.ws = :ws AND r.trait = :trait AND r.number > :after AND t.ws = r.ws AND 
 ORDER BY r.number LIMIT :limit
 
 -- name: tasks_ready_page
--- What can be worked on now: priority, then age. A parked task counts once its time has come.
+-- Ready tasks by priority, then age. A parked task counts once its timer has expired.
 SELECT * FROM tasks
 WHERE ws = :ws AND ready_at IS NOT NULL AND ready_at > :after
   AND (parked_until_ts_ms IS NULL OR parked_until_ts_ms <= :now)
@@ -134,45 +134,45 @@ WHERE ws = :ws AND ready_at IS NOT NULL AND ready_at > :after
 ORDER BY ready_at LIMIT :limit
 
 -- name: trait_add
--- A task can be listed by this.
+-- Add a trait to a task.
 INSERT INTO task_traits (ws, trait, number) VALUES (:ws, :trait, :number)
 
 -- name: trait_drop
--- A task can no longer be listed by this.
+-- Remove a trait from a task.
 DELETE FROM task_traits WHERE ws = :ws AND trait = :trait AND number = :number
 
 -- name: count_add
--- Count up or down, and return what it came to.
+-- Change a count and return the new value.
 INSERT INTO work_counts (ws, scope, name, n) VALUES (:ws, :scope, :name, :step)
 ON CONFLICT (ws, scope, name) DO UPDATE SET n = work_counts.n + excluded.n
 RETURNING n
 
 -- name: counts_of
--- How many there are in which state.
+-- The counts by state in one scope.
 SELECT name, n FROM work_counts WHERE ws = :ws AND scope = :scope AND n <> 0 ORDER BY name
 
 -- name: dependency_add
--- A task waits for another.
+-- Make a task wait for another.
 INSERT INTO task_dependencies (ws, task_id, depends_on) VALUES (:ws, :task_id, :depends_on)
 
 -- name: dependencies_clear
--- A task waits for nothing any more.
+-- Remove all dependencies of a task.
 DELETE FROM task_dependencies WHERE ws = :ws AND task_id = :task_id
 
 -- name: dependencies_of
--- What a task waits for, and whether that is closed.
+-- The tasks a task depends on, with their status.
 SELECT d.depends_on, t.status FROM task_dependencies d CROSS JOIN tasks t
 WHERE d.ws = :ws AND d.task_id = :task_id AND t.ws = d.ws AND t.task_id = d.depends_on
 ORDER BY d.depends_on
 
 -- name: dependents_of
--- The tasks that wait for a task.
+-- The tasks that depend on a task.
 SELECT t.* FROM task_dependencies d CROSS JOIN tasks t
 WHERE d.ws = :ws AND d.depends_on = :task_id AND t.ws = d.ws AND t.task_id = d.task_id
 ORDER BY t.number
 
 -- name: dependency_reaches
--- Whether following what a task waits for leads to another task.
+-- Whether a task depends on another, directly or indirectly.
 WITH RECURSIVE reached (task_id) AS (
     SELECT depends_on FROM task_dependencies WHERE ws = :ws AND task_id = :start
     UNION
@@ -182,7 +182,7 @@ WITH RECURSIVE reached (task_id) AS (
 SELECT task_id FROM reached WHERE task_id = :goal
 
 -- name: step_add
--- A new step at the end of its siblings.
+-- Add a step after its siblings.
 INSERT INTO steps
     (ws, step_id, task_id, parent_id, ordinal, title, detail, confirmed, proof_modes, completed,
      blocked, created_at_ms, updated_at_ms)
@@ -199,39 +199,39 @@ SELECT * FROM steps WHERE ws = :ws AND task_id = :task_id ORDER BY ordinal, step
 SELECT * FROM steps WHERE ws = :ws AND step_id = :step_id
 
 -- name: step_set
--- All that can change on a step, at once.
+-- Set all changeable fields of a step.
 UPDATE steps SET title = :title, detail = :detail, confirmed = :confirmed,
     proof_modes = :proof_modes, completed = :completed, blocked = :blocked,
     block_reason = :block_reason, updated_at_ms = :now, completed_at_ms = :completed_at_ms
 WHERE ws = :ws AND step_id = :step_id
 
 -- name: step_delete
--- A step goes, after what hangs on it.
+-- Delete a step, after its proof and lease.
 DELETE FROM steps WHERE ws = :ws AND step_id = :step_id
 
 -- name: step_proofs_delete
--- The proof of a step goes with it (the log keeps what was said).
+-- Delete a step's proof; the log keeps the record.
 DELETE FROM step_proofs WHERE ws = :ws AND step_id = :step_id
 
 -- name: step_lease_delete
--- A step is free again.
+-- Delete a step's lease.
 DELETE FROM step_leases WHERE ws = :ws AND step_id = :step_id
 
 -- name: proof_add
--- One receipt on a step.
+-- Add a receipt to a step.
 INSERT INTO step_proofs
     (ws, seq, number, step_id, checkpoint, kind, proves, receipt, artifact, ref)
 VALUES (:ws, :seq, :number, :step_id, :checkpoint, :kind, :proves, :receipt, :artifact, :ref)
 
 -- name: proofs_by_ref
--- The steps that a record is the proof of, newest first.
+-- The steps that a record serves as proof for, newest first.
 SELECT DISTINCT p.seq, s.task_id, s.title, s.completed
 FROM step_proofs p JOIN steps s ON s.ws = :ws AND s.step_id = p.step_id
 WHERE p.ws = :ws AND p.ref = :ref
 ORDER BY p.seq DESC LIMIT 50
 
 -- name: proofs_of_task
--- Which checkpoints of which steps have how much proof.
+-- The number of proofs and receipts per step and checkpoint.
 SELECT p.step_id, p.checkpoint, SUM(p.proves) AS proofs, COUNT(*) AS receipts
 FROM steps s CROSS JOIN step_proofs p
 WHERE s.ws = :ws AND s.task_id = :task_id AND p.ws = s.ws AND p.step_id = s.step_id
@@ -251,18 +251,18 @@ WHERE ws = :ws AND step_id = :step_id
 ORDER BY seq DESC, number LIMIT :limit
 
 -- name: lease_get
--- Who holds a step, if the lease still counts.
+-- A step's lease, unless it has expired.
 SELECT holder, claimed_event, expires_event, expires_at_ms FROM step_leases
 WHERE ws = :ws AND step_id = :step_id AND expires_event > :now_event AND expires_at_ms > :now
 
 -- name: leases_of_task
--- Who holds which steps of a task, as far as the leases still count.
+-- The unexpired leases on a task's steps.
 SELECT l.step_id, l.holder FROM steps s CROSS JOIN step_leases l
 WHERE s.ws = :ws AND s.task_id = :task_id AND l.ws = s.ws AND l.step_id = s.step_id
   AND l.expires_event > :now_event AND l.expires_at_ms > :now
 
 -- name: lease_take
--- Take a step that is free, whose lease ran out, that one holds already, or by force; or nothing.
+-- Claim a step that is free, expired, already held by the caller, or taken by force; or nothing.
 INSERT INTO step_leases (ws, step_id, holder, claimed_event, expires_event, expires_at_ms)
 VALUES (:ws, :step_id, :holder, :now_event, :expires_event, :expires_at_ms)
 ON CONFLICT (ws, step_id) DO UPDATE SET holder = excluded.holder,
@@ -275,24 +275,24 @@ WHERE step_leases.holder = excluded.holder
 RETURNING holder, claimed_event, expires_event, expires_at_ms
 
 -- name: lease_renew
--- The holder keeps a step longer, while the lease still counts; or nothing.
+-- Extend the holder's unexpired lease; or nothing.
 UPDATE step_leases SET expires_event = :expires_event, expires_at_ms = :expires_at_ms
 WHERE ws = :ws AND step_id = :step_id AND holder = :holder
   AND expires_event > :now_event AND expires_at_ms > :now
 RETURNING holder, claimed_event, expires_event, expires_at_ms
 
 -- name: lease_release
--- The holder gives a step back; or nothing.
+-- Release the holder's lease; or nothing.
 DELETE FROM step_leases WHERE ws = :ws AND step_id = :step_id AND holder = :holder
 RETURNING step_id
 
 -- name: events_after
--- What happened to work, oldest first.
+-- Events of plans and tasks, oldest first.
 SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log WHERE ws = :ws AND stream = 'work' AND seq > :after ORDER BY seq LIMIT :limit
 
 -- name: events_of_before
--- What happened to one plan or task, newest first.
+-- Events of one plan or task, newest first.
 SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log WHERE ws = :ws AND subject = :subject AND seq < :before AND stream = 'work'
 ORDER BY seq DESC LIMIT :limit
@@ -303,7 +303,7 @@ SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log WHERE ws = :ws AND seq = :seq AND stream = 'work'
 
 -- name: event_last
--- The newest thing that happened to work.
+-- The newest event of any plan or task.
 SELECT seq, ts_ms FROM log WHERE ws = :ws AND stream = 'work' ORDER BY seq DESC LIMIT 1
 
 -- name: parked_due
@@ -319,7 +319,7 @@ WHERE ws = :ws AND plan_id = :plan_id AND status = 'PARKED'
   AND parked_until_ts_ms IS NOT NULL AND parked_until_ts_ms > :now
 
 -- name: stale_count
--- How many open tasks of a plan nobody has touched for long, counted up to a limit.
+-- How many open tasks of a plan were not updated since a time, counted up to a limit.
 SELECT COUNT(*) FROM (
     SELECT 1 FROM tasks
     WHERE ws = :ws AND plan_id = :plan_id AND status IN ('TODO', 'ACTIVE', 'PARKED')

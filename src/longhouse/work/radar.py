@@ -1,6 +1,6 @@
-"""Radar: what is this, why, how is it verified, what is next, what is in the way.
+"""Radar: a plan or task at a glance, with its purpose, checks, next action and blockers.
 
-Read-only: looking at a plan or task never moves the focus and never writes.
+Read-only: it never moves the focus and never writes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_BLOCKERS = 10
 
 
 class Scene(NamedTuple):
-    """A plan or task with everything that the views of it are made from."""
+    """A plan or task with everything its views are built from."""
 
     target: Entity
     radar: TaskRadar
@@ -53,14 +53,14 @@ class Scene(NamedTuple):
 
 
 def scene_of(tx: Tx, row: Row) -> Scene:
-    """Look at a plan or task."""
+    """Gather the scene of a plan or task."""
     if is_plan(row):
         return _plan_scene(tx, Plan.from_row(row, tx.workspace))
     return _task_scene(tx, Task.from_row(row, tx.workspace))
 
 
 def steps_of(scene: Scene) -> list[StepRow]:
-    """The steps of a task in reading order, with what each still misses."""
+    """The steps of a task in reading order, with what each still needs."""
     return [
         StepRow(
             step_id=step.step_id,
@@ -153,7 +153,7 @@ def _plan_scene(tx: Tx, plan: Plan) -> Scene:
 
 
 def horizon_of(tx: Tx, plan_id: str) -> Horizon:
-    """How a plan's tasks stand, off what is kept beside them."""
+    """A plan's tasks by state, from stored counts."""
     by = counts(tx, plan_id)
     due = int(tx.value(sql.parked_due, plan_id=plan_id, now=tx.now_ms) or 0)
     stale = tx.value(

@@ -1,7 +1,7 @@
-"""Receipts on steps: judged against what exists, then stored with the event that brought them.
+"""Receipts on steps: checked against what exists, then stored with the event that added them.
 
-Only a receipt that proves satisfies `require`. Whatever is too long for a line goes into the
-artifact store under its digest, so nothing that was shown is cut or lost.
+Only a receipt that proves something satisfies `require`. Command output goes into the artifact
+store under its digest, so evidence is never cut or lost.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 Proofs = dict[tuple[str, str | None], tuple[int, int]]
-"""Per step and checkpoint: how many receipts prove, and how many there are."""
+"""Per step and checkpoint: how many receipts prove something, and how many there are."""
 
 
 def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
-    """The receipt that a piece of evidence is, or a refusal of what is not what it claims."""
+    """The receipt for a piece of evidence; evidence that does not match its kind is refused."""
     text = item.text.strip()
     if not text:
         raise InvalidInput(f"{where}.text: expected text; fix: {where}.text=make test")
@@ -44,7 +44,7 @@ def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
         shape = SHAPES[item.kind][1]
         raise InvalidInput(
             f"{where}.text: expected a {item.kind} like {shape}; fix: {where}.kind=note",
-            recovery="correct it, or pass it as kind=note, which proves nothing",
+            recovery="fix it, or pass it as kind=note, which proves nothing",
         )
     artifact = None
     if item.output is not None:
@@ -64,7 +64,7 @@ def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
 
 
 def _resolved(tx: Tx, where: str, text: str, kind: str) -> dict[str, Any]:
-    """Look the record up, as `open` would; a job or a process proves once it has succeeded."""
+    """Look up the record as `open` would; a job or process proves something once it succeeded."""
     try:
         found = resolved(tx, Look(id=text))
     except LonghouseError as error:
@@ -74,7 +74,8 @@ def _resolved(tx: Tx, where: str, text: str, kind: str) -> dict[str, Any]:
         ) from None
     if found is None:
         raise InvalidInput(
-            f"{where}.text: {text[:80]!r} is no {kind} that `open` knows; fix: {where}.kind=note",
+            f"{where}.text: {text[:80]!r} is not a {kind} that `open` can show; "
+            f"fix: {where}.kind=note",
             recovery="paste a ref like notes@12 or JOB-001",
         )
     own: dict[str, Any] | None = getattr(found, "receipt", None)
@@ -89,7 +90,7 @@ def _succeeded(found: dict[str, Any]) -> bool:
 def store_proof(
     tx: Tx, step: Step, receipts: Sequence[Receipt], kinds: Iterable[Checkpoint | None], seq: int
 ) -> None:
-    """Store each receipt for each checkpoint it is meant for."""
+    """Store each receipt for each of its checkpoints."""
     wanted = [(receipt, kind) for receipt in receipts for kind in kinds]
     tx.many(
         sql.proof_add,
@@ -118,7 +119,7 @@ def proofs_of(tx: Tx, task_id: str) -> Proofs:
 
 
 def steps_shown_by(tx: Tx, ref: str) -> list[dict[str, Any]]:
-    """The steps that a record is the proof of: `{ref, title, status}`, newest first."""
+    """The steps that a record serves as proof for: `{ref, title, status}`, newest first."""
     return [
         {
             "ref": f"{row['task_id']}@{row['seq']}",
@@ -132,7 +133,7 @@ def steps_shown_by(tx: Tx, ref: str) -> list[dict[str, Any]]:
 def missing_checkpoints(
     step: Step, proofs: Proofs, named: Iterable[Checkpoint] = ()
 ) -> list[Checkpoint]:
-    """What must still be confirmed before the step can close."""
+    """The checkpoints that must still be confirmed before the step can close."""
     required = [
         kind
         for kind in CHECKPOINTS
@@ -145,7 +146,7 @@ def missing_checkpoints(
 
 
 def missing_proof(step: Step, proofs: Proofs, mode: ProofMode = "require") -> list[Checkpoint]:
-    """What the step demands proof of and has none that proves."""
+    """The checkpoints whose proof mode is `mode` and that have no proof."""
     return [
         kind
         for kind in CHECKPOINTS
@@ -154,7 +155,7 @@ def missing_proof(step: Step, proofs: Proofs, mode: ProofMode = "require") -> li
 
 
 def is_shown(step: Step, proofs: Proofs) -> bool:
-    """Whether anything proves that the step was done."""
+    """Whether any receipt proves that the step was done."""
     return any(found[0] for (owner, _), found in proofs.items() if owner == step.step_id)
 
 

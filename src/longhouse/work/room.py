@@ -1,4 +1,4 @@
-"""What the room's modules declare on, and its SQL."""
+"""The room object that its modules register with, and its SQL."""
 
 from longhouse.kernel.rooms import Room
 from longhouse.store.queries import Queries

@@ -1,4 +1,4 @@
-"""Starting work in one call: a plan where needed, a task, its steps; by hand or from a template."""
+"""Creating a task with its steps, and a plan if needed, in one call; optionally from a template."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["TEMPLATES", "bootstrap", "template_named"]
     example=Bootstrap(task_title="Index the search", template="basic-task"),
 )
 def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
-    """Make a plan where needed, a task and its steps, in one call."""
+    """Create a task and its steps, and a plan if needed, in one call."""
     if req.steps and req.template:
         raise InvalidInput("steps: expected steps or template, not both; fix: drop template")
     if req.plan and req.parent:
@@ -43,7 +43,7 @@ def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
     if checklist and not events:
         tx.warn(
             "PLAN_TEMPLATE_IGNORED",
-            f"{plan['plan_id']} was there already and stays as it is",
+            f"{plan['plan_id']} already exists and was not changed",
             "set its checklist with tasks.plan steps=[…]",
         )
     row, event = make_task(
@@ -82,12 +82,12 @@ def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
     example=Scaffold(template="basic-task", title="Index the search"),
 )
 def scaffold(tx: Tx, req: Scaffold) -> Scaffolded:
-    """Make a plan or task from a template."""
+    """Create a plan or task from a template."""
     template = template_named(req.template, req.kind)
     if req.kind == "plan":
         if req.parent or req.plan_title:
             name = "parent" if req.parent else "plan_title"
-            raise InvalidInput(f"{name}: a plan has none; fix: kind=task")
+            raise InvalidInput(f"{name}: a plan does not take this; fix: kind=task")
         row, event = make_plan(tx, req.title, req.description, checklist=template.plan_steps)
         return Scaffolded(
             template=template.id,
@@ -127,9 +127,9 @@ TEMPLATES = {
             title="Basic task",
             description="Clarify, implement, verify.",
             steps=[
-                _step("Clarify", "It is written down what done means", "Someone else reads it"),
+                _step("Clarify", "The definition of done is written down", "Someone else reads it"),
                 _step("Implement", "The change is made", "It runs on a real case"),
-                _step("Verify", "It is shown to work", "The tests pass"),
+                _step("Verify", "It is proven to work", "The tests pass"),
             ],
         ),
         Template(
@@ -139,13 +139,13 @@ TEMPLATES = {
             reasoning_mode="strict",
             description="Frame, design, implement, verify with proof, roll out.",
             steps=[
-                _step("Frame", "Aim, limits and risks are written down", "A frame is recorded"),
+                _step("Frame", "Goal, limits and risks are written down", "A frame is recorded"),
                 _step("Design", "Options were compared and one was chosen", "A decision exists"),
                 _step("Implement", "The change is made", "It runs on a real case"),
                 _step(
-                    "Verify", "It is shown to work", "The tests pass", proof={"tests": "require"}
+                    "Verify", "It is proven to work", "The tests pass", proof={"tests": "require"}
                 ),
-                _step("Roll out", "It is where it is used", "It was seen working there"),
+                _step("Roll out", "It is deployed where it is used", "It was seen working there"),
             ],
         ),
         Template(
@@ -153,7 +153,7 @@ TEMPLATES = {
             kind="plan",
             title="Basic plan",
             description="Three items.",
-            plan_steps=["Agree on the aim", "Do the work", "Show that it works"],
+            plan_steps=["Agree on the goal", "Do the work", "Show that it works"],
         ),
         Template(
             id="principal-plan",
@@ -161,7 +161,7 @@ TEMPLATES = {
             title="Principal plan",
             description="Nine items.",
             plan_steps=[
-                "State the aim and why it matters",
+                "State the goal and why it matters",
                 "Name the limits and what is out of scope",
                 "List the risks",
                 "Compare the options",
@@ -169,7 +169,7 @@ TEMPLATES = {
                 "Split into tasks",
                 "Build in small steps",
                 "Prove each step",
-                "Hand over and look back",
+                "Hand over and review",
             ],
         ),
     )
@@ -196,5 +196,5 @@ def template_named(name: str, kind: str) -> Template:
     needs_workspace=False,
 )
 def list_templates(tx: Tx, req: ListTemplates) -> TemplateList:
-    """The built-in templates for plans and tasks."""
+    """List the built-in templates for plans and tasks."""
     return TemplateList(templates=list(TEMPLATES.values()), count=len(TEMPLATES))

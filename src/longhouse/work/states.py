@@ -1,8 +1,8 @@
 """The states of plans and tasks and the kinds of proof, as tables.
 
-    TODO ⇄ ACTIVE ⇄ PARKED ⇄ DONE ⇄ CANCELED      any to any, for people change their minds, but:
+    TODO ⇄ ACTIVE ⇄ PARKED ⇄ DONE ⇄ CANCELED      any state can follow any other, except:
 
-A task is DONE only while no step of it is open. Leaving PARKED forgets its timer.
+A task cannot be DONE while it has an open step. Leaving PARKED clears its timer.
 """
 
 from __future__ import annotations
@@ -33,4 +33,4 @@ CLOSED: Final = ("DONE", "CANCELED")
 RANK: Final = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 CHECKPOINTS: Final[tuple[Checkpoint, ...]] = ("criteria", "tests", "security", "perf", "docs")
 ALWAYS_REQUIRED: Final[tuple[Checkpoint, ...]] = ("criteria", "tests")
-"""The others are required once they matter: proof is linked, asked for, or named in the close."""
+"""The others are required if proof is linked or required, or the closing call names them."""

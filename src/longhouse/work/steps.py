@@ -1,6 +1,6 @@
-"""Steps: how they are added, described, blocked, changed and removed.
+"""Steps: adding, describing, blocking, changing and removing them.
 
-Every change honours the step's lease.
+Every change honors the step's lease.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _BULLET = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\[[ xX]?\]\s+)?")
     ),
 )
 def decompose(tx: Tx, req: Decompose) -> Decomposed:
-    """Append steps to a task, or with parent= below one of its steps."""
+    """Append steps to a task, or below one of its steps if you pass parent=."""
     row = task_of(tx, req)
     must_be_open(row)
     task = touch(tx, row, req.expected_revision)
@@ -69,19 +69,19 @@ def decompose(tx: Tx, req: Decompose) -> Decomposed:
 
 
 def steps_from(given: NewSteps) -> list[NewStep]:
-    """The steps that objects, titles or lines of text describe.
+    """The steps described by objects, titles or lines of text.
 
-    A title alone is its own criterion: the step is done when what it says is so.
+    A bare title is also the step's success criterion.
     """
     if isinstance(given, str):
         lines = (_BULLET.sub("", line, count=1).strip() for line in given.splitlines())
         given = [line for line in lines if line]
     if not given or any(isinstance(one, str) and not one.strip() for one in given):
-        raise InvalidInput('steps: expected a title for each; fix: steps=["Measure", "Mend"]')
+        raise InvalidInput('steps: expected a title for each; fix: steps=["Measure", "Fix"]')
     if long := next((one for one in given if isinstance(one, str) and len(one) > 200), None):
         raise InvalidInput(
             f"steps: {long[:40]!r}… is longer than 200 characters; fix: steps=[{{title, tests}}]",
-            recovery="give a short title; details go into success_criteria, tests or a note",
+            recovery="use a short title; details go into success_criteria, tests or a note",
         )
     return [
         NewStep(title=one.strip(), success_criteria=[one.strip()]) if isinstance(one, str) else one
@@ -90,22 +90,22 @@ def steps_from(given: NewSteps) -> list[NewStep]:
 
 
 def must_be_open(task: Row) -> None:
-    """Refuse what would leave a closed task with open steps."""
+    """Refuse a change that would leave a closed task with open steps."""
     if task["status"] not in CLOSED:
         return
     from longhouse.work.types.changing import Complete
 
     raise Conflict(
         f"task: {task['task_id']} is {task['status']}",
-        recovery="take it up again with tasks.complete status=ACTIVE",
-        suggest=[Suggestion(Complete(task=task["task_id"], status="ACTIVE"), "take it up again")],
+        recovery="reopen it with tasks.complete status=ACTIVE",
+        suggest=[Suggestion(Complete(task=task["task_id"], status="ACTIVE"), "reopen it")],
     )
 
 
 def add_steps(
     tx: Tx, task_id: str, steps: list[NewStep], *, parent: str | None = None
 ) -> tuple[list[StepPlaced], Event]:
-    """Append steps with what is below them; where each came to stand, in reading order."""
+    """Append steps with their substeps; returns the path of each, in reading order."""
     tree = tree_of(tx, task_id)
     above = _parent(tx, tree, task_id, parent) if parent is not None else None
     made: list[tuple[str, str | None, int, NewStep]] = []
@@ -114,14 +114,16 @@ def add_steps(
     count = sum(1 for _ in _all(steps))
     if len(tree.by_id) + count > MAX_STEPS:
         raise InvalidInput(
-            f"steps: a task has at most {MAX_STEPS} steps; fix: make another task",
-            recovery="make another task with tasks.plan.create kind=task",
+            f"steps: a task has at most {MAX_STEPS} steps; fix: create another task",
+            recovery="create another task with tasks.plan.create kind=task",
         )
     first = tx.count("step", count) - count + 1
     while waiting:
         step, under, depth = waiting.pop()
         if depth >= MAX_DEPTH:
-            raise InvalidInput(f"steps: deeper than {MAX_DEPTH}; fix: put them higher up")
+            raise InvalidInput(
+                f"steps: nested deeper than {MAX_DEPTH} levels; fix: put them higher up"
+            )
         step_id = f"STEP-{first + len(made):08X}"
         made.append((step_id, under, ordinals.get(under, 0), step))
         ordinals[under] = ordinals.get(under, 0) + 1
@@ -149,7 +151,7 @@ def _parent(tx: Tx, tree: Tree, task_id: str, path: str) -> str:
 
         again = Progress(task=task_id, step_id=found.step_id, completed=False)
         raise Conflict(
-            f"parent: {path} is done already",
+            f"parent: {path} is already done",
             recovery="reopen it first: tasks.progress completed=false",
             suggest=[Suggestion(again, "reopen it")],
         )
@@ -179,7 +181,7 @@ def _columns(
 
 
 class StepChange(NamedTuple):
-    """A step being changed: the task at its next revision, its steps, the step, where it is."""
+    """A step being changed: the task at its new revision, its tree, the step and its path."""
 
     task: Row
     tree: Tree
@@ -188,7 +190,7 @@ class StepChange(NamedTuple):
 
 
 def opening(tx: Tx, req: StepTarget[Any]) -> StepChange:
-    """Find the step, refuse it when another holds it, and take the task's next revision."""
+    """Find the step, refuse it if another agent holds it, and increment the task's revision."""
     row = task_of(tx, req)
     tree = tree_of(tx, row["task_id"])
     step = step_of(tree, row["task_id"], req)
@@ -231,7 +233,7 @@ def moved(change: StepChange, step: Step, *events: Event) -> StepMoved:
 
 
 def remove_steps(tx: Tx, change: StepChange) -> Event:
-    """Remove a step and everything below it; the graph keeps tombstones, the log its history."""
+    """Delete a step and everything below it; the log keeps its history."""
     gone = [*change.tree.below(change.step.step_id), change.step]
     guard(tx, *gone)
     for step in gone:
@@ -282,7 +284,7 @@ def define(tx: Tx, req: Define) -> StepMoved:
 
 
 def _normal(lines: list[str]) -> list[str]:
-    """Trimmed, without empty ones, each once."""
+    """The lines trimmed and deduplicated, without empty ones."""
     return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 
@@ -293,7 +295,7 @@ def _normal(lines: list[str]) -> list[str]:
     example=Note(task="TASK-001", note="The index helps: 40 ms to 3 ms."),
 )
 def note(tx: Tx, req: Note) -> StepMoved:
-    """Note how a step goes; the note also goes into the task's notes."""
+    """Add a note to a step; it is also added to the task's notes."""
     change = opening(tx, req)
     event = happened(
         tx,
@@ -314,7 +316,7 @@ def note(tx: Tx, req: Note) -> StepMoved:
     example=Block(task="TASK-001", reason="Waiting for access."),
 )
 def block(tx: Tx, req: Block) -> StepMoved:
-    """Mark a step as blocked with a reason, or free again."""
+    """Mark a step as blocked, with a reason, or as unblocked."""
     change = opening(tx, req)
     reason = req.reason if req.blocked else None
     step = change_step(tx, change.step, blocked=req.blocked, block_reason=reason)

@@ -1,4 +1,4 @@
-"""What memory may know about plans and tasks: whether an id exists, and what it is called."""
+"""Tells memory whether a plan or task exists, with its title and status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["known_target"]
 
 @room.resolves_targets
 def known_target(tx: Tx, target_id: str) -> TargetInfo | None:
-    """The plan or task of that id, or None."""
+    """The plan or task with that id, or None."""
     kind = "task" if target_id.startswith("TASK-") else "plan"
     query = sql.task_by_id if kind == "task" else sql.plan_by_id
     row = tx.one(query, **{f"{kind}_id": target_id})

@@ -36,7 +36,7 @@ class Tree:
                 waiting.append((step.step_id, f"{path}."))
 
     def at(self, path: str) -> Step | None:
-        """The step of that path; `s:00` is not accepted for `s:0`."""
+        """The step at that path; `s:00` is not accepted for `s:0`."""
         return self._by_path.get(path)
 
     def working_order(self) -> Iterator[Step]:
@@ -51,7 +51,7 @@ class Tree:
             stack.extend((child, False) for child in reversed(self.children.get(step.step_id, [])))
 
     def reading_order(self) -> Iterator[Step]:
-        """A step before its children, earlier siblings first: how people read a tree."""
+        """A step before its children, earlier siblings first."""
         stack = list(reversed(self.children.get(None, [])))
         while stack:
             step = stack.pop()
@@ -62,7 +62,7 @@ class Tree:
         return next(self.open_steps(), None)
 
     def open_steps(self) -> Iterator[Step]:
-        """What is left to do, in working order."""
+        """The open steps, in working order."""
         return (step for step in self.working_order() if not step.completed)
 
     def depth(self, step_id: str | None) -> int:
@@ -78,7 +78,7 @@ class Tree:
         ]
 
     def above(self, step: Step) -> list[Step]:
-        """The step's parent, its parent, and so on up."""
+        """The step's ancestors, nearest first."""
         found = []
         while step.parent_id is not None:
             step = self.by_id[step.parent_id]
@@ -91,5 +91,5 @@ class Tree:
 
 
 def inside(path: str, prefix: str) -> bool:
-    """Whether a path is the other or lies below it: `s:0` holds `s:0.s:1`, not `s:01`."""
+    """Whether a path equals `prefix` or is below it: `s:0` contains `s:0.s:1`, not `s:01`."""
     return path == prefix or path.startswith(prefix + ".")

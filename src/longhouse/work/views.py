@@ -1,4 +1,4 @@
-"""Views of one plan or task: radar, hand-over, resumption. All of them only read."""
+"""Read-only views of one plan or task: radar, handoff and resume."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def handoff_of(scene: Scene, limit: int = 10) -> Handoff:
-    """At most `limit` lines of each."""
+    """What is done, what remains and the risks, at most `limit` lines each."""
     target = scene.target
     if not isinstance(target, Task):
         left = [f"Checklist: {item}" for item in target.checklist[target.current :]]
@@ -62,7 +62,7 @@ def handoff_of(scene: Scene, limit: int = 10) -> Handoff:
     if scene.step_focus is not None:
         remaining.append(f"Next open step: {scene.step_focus.path}")
     unproved = [
-        f"{row.path} misses proof of {', '.join(row.proof_missing)}"
+        f"{row.path} lacks proof of {', '.join(row.proof_missing)}"
         for row in steps_of(scene)
         if row.proof_missing
     ]
@@ -75,7 +75,7 @@ def handoff_of(scene: Scene, limit: int = 10) -> Handoff:
 
 
 def radar_lines(result: dict[str, Any]) -> list[str]:
-    """The state, then what to verify, what is next and what is in the way."""
+    """The current state, then what to verify, the next action and the blockers."""
     radar = result["radar"]
     lines = [
         f"{cell(radar['now'], 200)} ({result['target']['status']}) | ref={result['target']['id']}"
@@ -112,7 +112,7 @@ _TARGET_TRIM: list[Trim] = [
     ],
 )
 def get_radar(tx: Tx, req: GetRadar) -> RadarShown:
-    """What is this, why, how is it verified, what is next, what is in the way."""
+    """A plan or task at a glance: purpose, checks, steps, next action and blockers."""
     scene = scene_of(tx, entity_of(tx, req))
     call = next_call(tx, scene)
     if call is not None and isinstance(call.request, GetRadar):
@@ -135,7 +135,7 @@ def _head(tx: Tx, req: Target[Any], scene: Scene) -> dict[str, Any]:
 
 
 def _how_to_show(tx: Tx) -> Request:
-    """How a step is closed with proof; commands of the desk, above this room, are only named."""
+    """The schema of the command that closes a step with proof; looked up by name, not imported."""
     how: Request = tx.facts.registry.request_of("system.schema.get")(cmd="tasks.macro.close.step")
     return how
 
@@ -152,8 +152,8 @@ def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
     if not isinstance(target, Task):
         return _next_of_plan(tx, target)
     if not scene.tree.by_id:
-        first = NewStep(title=target.title, success_criteria=["It is shown to work"])
-        return Suggestion(Decompose(task=target.id, steps=[first]), "give it a first step")
+        first = NewStep(title=target.title, success_criteria=["It is proven to work"])
+        return Suggestion(Decompose(task=target.id, steps=[first]), "add a first step")
     if scene.first_open is None:
         return Suggestion(Complete(task=target.id), "finish the task")
     held = scene.step_focus.lease if scene.step_focus else None
@@ -164,7 +164,7 @@ def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
 
 
 def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
-    """Work on a task that is ready; without one, do what the checklist says; then finish."""
+    """Work on a ready task; else do the next checklist item; else finish the plan."""
     from longhouse.work.types.changing import Complete
     from longhouse.work.types.focus import SetFocus
 
@@ -174,7 +174,7 @@ def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
         return Suggestion(ready, f"work on {row['title'][:60]!r}", priority="medium")
     if plan.current < len(plan.checklist):
         item = plan.checklist[plan.current]
-        why = f"do {item[:80]!r}; when it is so: tasks.plan plan={plan.id} advance=true"
+        why = f"do {item[:80]!r}; once done: tasks.plan plan={plan.id} advance=true"
         return Suggestion(GetRadar(plan=plan.id), why, priority="medium")
     by = counts(tx, plan.id)
     if sum(by.values()) == by.get("DONE", 0) + by.get("CANCELED", 0) and (by or plan.checklist):
@@ -189,7 +189,7 @@ def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
     trim=[*_TARGET_TRIM, Pop("handoff.risks", leave=1), Pop("radar.blockers")],
 )
 def get_handoff(tx: Tx, req: GetHandoff) -> HandoffShown:
-    """What is done, what remains and what is risky, for whoever takes over."""
+    """What is done, what remains and what the risks are, for the agent that takes over."""
     scene = scene_of(tx, entity_of(tx, req))
     return HandoffShown(
         target=scene.target,
@@ -218,7 +218,7 @@ _RESUME_TRIM: list[Trim] = [
     lines=radar_lines,
 )
 def resume(tx: Tx, req: Resume) -> Resumed:
-    """A plan or task with its steps and newest events: enough to go on."""
+    """A plan or task with its steps and newest events: enough to continue."""
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
@@ -244,13 +244,13 @@ PACK_TRIM: list[Trim] = [
     trim=PACK_TRIM,
 )
 def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
-    """A plan or task with what was decided, shown and blocks it; small: see tasks.resume.super."""
+    """A plan or task with its decisions, evidence and blockers; see also tasks.resume.super."""
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
     if "tasks.resume.super" in tx.facts.registry:
         whole = tx.facts.registry.request_of("tasks.resume.super")(target=scene.id)
-        why = "see also jobs, mail, who holds what, and what was thought about it"
+        why = "see its jobs, mail, leases and reasoning as well"
         tx.suggestions.append(Suggestion(whole, why, priority="low"))
     return ResumePacked(
         **_head(tx, req, scene),
@@ -265,7 +265,7 @@ def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
 
 
 def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
-    """What was decided about it, in its own graph."""
+    """The decisions in its own graph."""
     if not limit:
         return []
     ref = scene.reasoning_ref
@@ -286,7 +286,7 @@ def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
 
 
 def evidence_of(tx: Tx, scene: Scene, limit: int) -> list[ShownReceipt]:
-    """What was shown of its steps, newest first."""
+    """The receipts on its steps, newest first."""
     rows = tx.all(sql.proofs_newest_of_task, task_id=scene.id, limit=limit)
     return [shown_from(row, scene.id, scene.tree.paths[row["step_id"]]) for row in rows]
 
@@ -309,7 +309,7 @@ def shown_from(row: Row, task_id: str, path: str) -> ShownReceipt:
     trim=[*_TARGET_TRIM, Drop("delta.payload"), Pop("delta", leave=1)],
 )
 def context_pack(tx: Tx, req: ContextPack) -> ContextPacked:
-    """Radar and newest events of a plan or task."""
+    """The radar and newest events of a plan or task."""
     scene = scene_of(tx, entity_of(tx, req))
     return ContextPacked(
         target=scene.target,

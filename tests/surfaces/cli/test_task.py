@@ -16,7 +16,7 @@ def test_a_task_from_its_first_word_to_its_end(sh: Shell) -> None:
     following = sh("task", "next").out.splitlines()
     assert following[1:3] == ["  step       s:0  Measure", "  done when  Measure"]
     assert following[-2] == "next: longhouse task tree TASK-001"
-    assert "then close it with what shows it" in following[-1]
+    assert "then close it with proof" in following[-1]
     assert " task=TASK-001 proof=" in following[-1], "whatever is in focus by then"
     sh("call", "tasks.evidence.capture", 'checks=["CMD: make test (exit 0)"]', "checkpoint=tests")
     said = sh("task", "next").out.splitlines()[-2]

@@ -76,7 +76,7 @@ def test_an_agent_finds_its_way_from_nothing_to_proved_work(lh: Lh, agent: Agent
     agent.call("vcs", op="note", args={"text": "The tokenizer takes 80 % of the time."})
     why = started["actions"][0]["why"]
     assert "(done when: 'Measure')" in why
-    assert f"close it with what shows it: tasks.macro.close.step task={task} proof=" in why
+    assert f"close it with proof: tasks.macro.close.step task={task} proof=" in why
     looked = agent.call(**_of(started["actions"][0]))
     assert looked["result"]["step_focus"]["success_criteria"] == ["Measure"]
     how = agent.call(**_of(looked["actions"][0]))

@@ -1,4 +1,4 @@
-"""Requests and results that change, close and delete plans, tasks and steps."""
+"""Requests and results of commands that change, close and delete plans, tasks and steps."""
 
 from __future__ import annotations
 
@@ -74,21 +74,21 @@ Checkpoints = Literal["gate", "all"] | dict[Checkpoint, bool | Confirmation]
 
 
 class Operation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One command of the batch; arguments that every command takes go to the batch itself."""
+    """One command of a batch; pass common arguments such as `workspace` to the batch itself."""
 
     cmd: Annotated[str, Meta(min_length=1, max_length=128)]
     args: Json = {}
 
 
 class Batch(Request["BatchDone"], frozen=True, kw_only=True):
-    """Several task commands at once."""
+    """Run several task commands in one transaction."""
 
     operations: Annotated[
         list[Operation],
         Meta(min_length=1, max_length=MAX_OPERATIONS),
         also("ops", "commands", "calls"),
     ]
-    compact: Annotated[bool, Meta(description="leave the results out")] = False
+    compact: Annotated[bool, Meta(description="omit the results")] = False
 
 
 class OperationDone(Value, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class BatchDone(Result, frozen=True, kw_only=True):
 
 
 class EditChecklist(Request[EntityMoved], frozen=True, kw_only=True):
-    """A plan's checklist."""
+    """Set or advance a plan's checklist."""
 
     plan: PlanId | None = None
     steps: Annotated[Lines, also("checklist", "items")] | None = None
@@ -113,7 +113,7 @@ class EditChecklist(Request[EntityMoved], frozen=True, kw_only=True):
 
 
 class SetContract(Request[EntityMoved], frozen=True, kw_only=True):
-    """What a plan promises."""
+    """Set or clear a plan's contract."""
 
     plan: PlanId | None = None
     current: Paragraph | None = None
@@ -123,17 +123,17 @@ class SetContract(Request[EntityMoved], frozen=True, kw_only=True):
 
 
 class Verify(StepTarget[StepMoved], frozen=True, kw_only=True):
-    """Confirm checkpoints of a step."""
+    """Confirm a step's checkpoints."""
 
     checkpoints: Annotated[Checkpoints, _CHECKPOINTS]
 
 
 class Done(StepTarget[StepMoved], frozen=True, kw_only=True):
-    """Close a step that is verified."""
+    """Close a verified step."""
 
 
 class CloseStep(StepTarget[StepMoved], frozen=True, kw_only=True):
-    """Confirm checkpoints, with the proof of them where there is some, and close the step."""
+    """Confirm checkpoints, attach proof if given, and close the step."""
 
     checkpoints: (
         Annotated[Checkpoints, also("checkpoint", "confirm", "confirmed", "gates")] | None
@@ -142,7 +142,7 @@ class CloseStep(StepTarget[StepMoved], frozen=True, kw_only=True):
         Annotated[str, Meta(min_length=1, max_length=20_000)]
         | Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=MOST)],
         Meta(
-            description="what shows it, a line each: CMD: make test (exit 0), LINK: …, a ref",
+            description="proof, one per line: CMD: make test (exit 0), LINK: …, a ref",
             examples=["CMD: make test (exit 0)"],
         ),
         also("evidence", "proofs", "checks", "receipts", "note", "items"),
@@ -167,12 +167,12 @@ class Complete(Target[EntityMoved], frozen=True, kw_only=True):
 
 
 class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
-    """Remove a plan, a task or a step."""
+    """Delete a plan, a task or a step."""
 
     hanging: (
         Annotated[
             Literal["end", "keep"],
-            Meta(description="jobs, leases and reservations of the task: end or keep them"),
+            Meta(description="end or keep the task's jobs, leases and reservations"),
             also("force", "jobs", "cascade"),
         ]
         | None
@@ -180,7 +180,7 @@ class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
 
 
 class Hanging(Value, frozen=True, kw_only=True):
-    """Something that a deleted task leaves behind, or left until now."""
+    """A job, lease or reservation of a deleted task, and what became of it."""
 
     kind: Literal["job", "lease", "reservation"]
     ref: str
@@ -198,7 +198,7 @@ class Deleted(Result, frozen=True, kw_only=True):
 
 
 class Define(StepTarget[StepMoved], frozen=True, kw_only=True):
-    """Say what a step is about."""
+    """Set a step's title, criteria, tests or blockers."""
 
     title: Title | None = None
     success_criteria: Annotated[Lines, also("criteria", "acceptance", "done_when")] | None = None
@@ -207,7 +207,7 @@ class Define(StepTarget[StepMoved], frozen=True, kw_only=True):
 
 
 class Note(StepTarget[StepMoved], frozen=True, kw_only=True):
-    """Note how a step goes."""
+    """Add a note to a step."""
 
     note: Annotated[
         str,
@@ -217,14 +217,14 @@ class Note(StepTarget[StepMoved], frozen=True, kw_only=True):
 
 
 class Block(StepTarget[StepMoved], frozen=True, kw_only=True):
-    """Mark a step as blocked, or free again."""
+    """Mark a step as blocked or unblocked."""
 
     blocked: bool = True
     reason: Annotated[Line, also("why", "note", "comment", "message")] | None = None
 
 
 class Edit(Target[EntityMoved], frozen=True, kw_only=True):
-    """Change a plan or task."""
+    """Edit fields of a plan or task."""
 
     expected_revision: Revision | None = None
     title: Annotated[Title, also("name", "task_title", "new_title")] | None = None
@@ -251,9 +251,7 @@ class Capture(StepTarget[StepMoved], frozen=True, kw_only=True):
     """Attach proof to a step."""
 
     items: Annotated[list[Evidence], Meta(max_length=MOST), also("receipts")] = []
-    artifacts: Annotated[
-        list[Evidence], Meta(max_length=MOST, description="the same as items")
-    ] = []
+    artifacts: Annotated[list[Evidence], Meta(max_length=MOST, description="same as items")] = []
     checks: Annotated[
         list[Annotated[str, Meta(max_length=4000)]],
         Meta(max_length=MOST),
@@ -270,7 +268,7 @@ class Capture(StepTarget[StepMoved], frozen=True, kw_only=True):
 
 
 class PatchOp(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One change of one field."""
+    """One change to one field."""
 
     op: Literal["set", "unset", "append", "remove"]
     field: Annotated[str, Meta(min_length=1, max_length=64)]
@@ -278,7 +276,7 @@ class PatchOp(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Patch(StepTarget["Patched"], frozen=True, kw_only=True):
-    """Change fields of a step, or of a plan or task, one by one."""
+    """Change individual fields of a step, plan or task."""
 
     kind: Literal["step", "task_detail"] = "step"
     ops: Annotated[list[PatchOp], Meta(min_length=1, max_length=50)]

@@ -1,4 +1,4 @@
-"""Requests and results that make plans, tasks and steps."""
+"""Requests and results of commands that create plans, tasks and steps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TemplateName = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class CreatePlan(Request["PlanCreated"], frozen=True, kw_only=True):
-    """Make a plan, or a task of a plan."""
+    """Create a plan, or a task in a plan."""
 
     title: Annotated[Title, also("name", "task_title", "plan_title", "subject", "summary")]
     kind: Literal["plan", "task"] | None = None
@@ -71,7 +71,7 @@ class PlanCreated(Result, frozen=True, kw_only=True):
 
 
 class NewWork(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """A task to make: in which plan, and with which steps."""
+    """A task to create, with its plan and steps."""
 
     task_title: Annotated[Title, also("title", "name", "task", "goal", "subject")]
     plan: ParentRef | None = None
@@ -86,7 +86,7 @@ class NewWork(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class Bootstrap(NewWork["Bootstrapped"], frozen=True, kw_only=True):
-    """Make a plan where needed, a task and its steps, in one call."""
+    """Create a task and its steps, and a plan if needed, in one call."""
 
 
 class PlanMade(Value, frozen=True, kw_only=True):
@@ -109,7 +109,7 @@ class Bootstrapped(Result, frozen=True, kw_only=True):
 
 
 class Scaffold(Request["Scaffolded"], frozen=True, kw_only=True):
-    """Make a plan or task from a template."""
+    """Create a plan or task from a template."""
 
     template: TemplateName
     title: Annotated[Title, also("name", "task_title")]
@@ -144,7 +144,7 @@ class Decomposed(Result, frozen=True, kw_only=True):
 
 
 class Template(Value, frozen=True, kw_only=True):
-    """A way to start: a checklist for a plan, or steps for a task."""
+    """A starting point: a checklist for a plan, or steps for a task."""
 
     id: str
     kind: str
@@ -156,7 +156,7 @@ class Template(Value, frozen=True, kw_only=True):
 
 
 class ListTemplates(Request, frozen=True, kw_only=True):
-    """The built-in templates."""
+    """List the built-in templates."""
 
 
 class TemplateList(Result, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The values of the work room: plans, tasks and steps as callers see them."""
+"""Plans, tasks, steps and events as callers see them, and how requests name them."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ Line = Annotated[str, Meta(min_length=1, max_length=500)]
 Lines = Annotated[list[Line], Meta(max_length=50)]
 Paragraph = Annotated[str, Meta(max_length=20_000)]
 Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=50)]
-Revision = Annotated[int, Meta(ge=0, le=2**53, description="refuse unless it is at this revision")]
+Revision = Annotated[int, Meta(ge=0, le=2**53, description="refuse if the revision differs")]
 AgentId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"\A[A-Za-z0-9][\w.-]*\Z")]
 
 
 class Target(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """What a command is about: a task or plan, else the workspace's focus."""
+    """The task or plan a command applies to; defaults to the focus."""
 
     task: Annotated[TaskId, also("task_id", "id", "ref")] | None = None
     plan: Annotated[PlanId, also("plan_id")] | None = None
@@ -68,7 +68,7 @@ class Target(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class StepTarget(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """A step of a task: by id, by path, else the first open one."""
+    """A step of a task, by id or path; defaults to the first open step."""
 
     step_id: Annotated[StepId, also("step")] | None = None
     path: Annotated[StepPath, also("step_path", "index", "number")] | None = None
@@ -76,7 +76,7 @@ class StepTarget(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class Plan(Value, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
-    """A plan: tasks under one aim, with a checklist of its own."""
+    """A plan: tasks that share a goal, with a checklist."""
 
     id: str
     qualified_id: str
@@ -119,7 +119,7 @@ class Plan(Value, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
 
 
 class Task(Value, frozen=True, kw_only=True, tag_field="kind", tag="task"):
-    """A task: a tree of steps that are each shown to be done."""
+    """A task: a tree of steps, each closed with proof."""
 
     id: str
     qualified_id: str
@@ -170,7 +170,7 @@ Entity = Task | Plan
 
 
 class StepDetail(Value, frozen=True, kw_only=True):
-    """What a step is about: how to know it is done, and what blocks it."""
+    """The details of a step: how to tell that it is done, and what blocks it."""
 
     success_criteria: list[str] = []
     tests: list[str] = []
@@ -218,13 +218,13 @@ class Step(Value, frozen=True, kw_only=True):
 
     @property
     def hindrances(self) -> list[str]:
-        """What blocks it, in words."""
+        """Everything that blocks the step, as text."""
         said = self.block_reason or ("blocked" if self.blocked else None)
         return [*self.detail.blockers, *([said] if said else [])]
 
 
 class NewStep(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A step to add; its own steps come with it."""
+    """A step to add, with its substeps."""
 
     title: Annotated[Title, also("name", "step", "text", "description")]
     success_criteria: Annotated[Lines, also("criteria", "acceptance", "done_when")]
@@ -240,21 +240,21 @@ NewSteps = Annotated[
     Annotated[str, Meta(min_length=1, max_length=20_000)]
     | Annotated[list[NewStep | Title], Meta(max_length=100)],
     Meta(
-        description="objects, titles, or one text with a step on each line",
+        description="objects, titles, or a text with one step per line",
         examples=[["Measure the slow query", "Add the index"]],
     ),
 ]
 
 
 class StepPlaced(Value, frozen=True, kw_only=True):
-    """Where a step stands in its task."""
+    """A step's id and its path in the task."""
 
     step_id: str
     path: str
 
 
 class Event(Value, frozen=True, kw_only=True):
-    """One thing that happened to a plan, task or step."""
+    """An event in the life of a plan, task or step."""
 
     event_id: str
     seq: int
@@ -269,7 +269,7 @@ class Event(Value, frozen=True, kw_only=True):
 
 
 class StepMoved(Result, frozen=True, kw_only=True):
-    """The task's new revision, the step as it is now, and what records it."""
+    """The task's new revision, the updated step, and the events that record the change."""
 
     task: str
     revision: int
@@ -280,7 +280,7 @@ class StepMoved(Result, frozen=True, kw_only=True):
 
 
 class EntityMoved(Result, frozen=True, kw_only=True):
-    """A plan or task as it is now, and what records the change (nothing when there was none)."""
+    """The updated plan or task, and the event that records the change (null if none)."""
 
     id: str
     kind: Literal["plan", "task"]

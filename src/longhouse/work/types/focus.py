@@ -1,4 +1,4 @@
-"""Requests and results of focus: the caller's own, or the workspace's."""
+"""Requests and results of the focus commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ClearFocus", "Focus", "FocusMoved", "GetFocus", "SetFocus"]
 
 
 class GetFocus(Request["Focus"], frozen=True, kw_only=True):
-    """What you are focused on."""
+    """Show your current focus."""
 
 
 class SetFocus(Target["FocusMoved"], frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class SetFocus(Target["FocusMoved"], frozen=True, kw_only=True):
 
 
 class ClearFocus(Request["FocusMoved"], frozen=True, kw_only=True):
-    """Focus on nothing."""
+    """Clear your focus."""
 
 
 class Focus(Result, frozen=True, kw_only=True):

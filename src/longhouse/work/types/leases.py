@@ -26,7 +26,7 @@ MAX_TTL_SEQ = 10_000
 
 
 class StepLease(Value, frozen=True, kw_only=True):
-    """Who holds a step, and until when in both clocks."""
+    """Who holds a step, and when the lease expires, by event count and by time."""
 
     holder: str
     claimed_seq: int
@@ -36,12 +36,12 @@ class StepLease(Value, frozen=True, kw_only=True):
 
 class LeaseTarget(StepTarget[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     ttl_seq: Annotated[
-        int, Meta(ge=-(2**53), le=MAX_TTL_SEQ, description="task events of this workspace")
+        int, Meta(ge=-(2**53), le=MAX_TTL_SEQ, description="lifetime in task events")
     ] = TTL_SEQ
 
 
 class GetLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
-    """Who holds a step."""
+    """Show who holds a step."""
 
 
 class ClaimLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
@@ -51,11 +51,11 @@ class ClaimLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
 
 
 class RenewLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
-    """Hold a step longer."""
+    """Extend your lease on a step."""
 
 
 class ReleaseLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
-    """Give a step back."""
+    """Release your lease on a step."""
 
 
 class LeaseShown(Result, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Requests and results of lint: what is missing in a plan or task."""
+"""Requests and results of `tasks.lint`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Kind = Literal[
 
 
 class FixUp(Value, frozen=True, kw_only=True):
-    """A call that mends an issue: `apply` is a complete portal call."""
+    """A call that fixes an issue: `apply` is a complete portal call."""
 
     id: str
     purpose: str
@@ -32,20 +32,20 @@ class FixUp(Value, frozen=True, kw_only=True):
 
 
 class Lint(Target["Linted"], frozen=True, kw_only=True):
-    """What a plan or task still lacks."""
+    """Check a plan or task for gaps, and get calls that fix them."""
 
     patches_limit: Annotated[int, Meta(ge=0, le=50)] = 10
 
 
 class ContextHealth(Value, frozen=True, kw_only=True):
-    """Whether anybody could take over from what was written down."""
+    """Whether the notes are enough for someone else to take over."""
 
     status: Literal["ok", "warn"]
     codes: list[str] = []
 
 
 class LintIssue(Value, frozen=True, kw_only=True):
-    """Something that will get in the way."""
+    """A gap that will cause trouble later."""
 
     severity: Severity
     kind: Kind

@@ -1,4 +1,4 @@
-"""Requests and results that only read: lists, radar, hand-over, resumption, history."""
+"""Requests and results of read-only commands: lists, radar, handoff, resume, history."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Count = Annotated[int, Meta(ge=0, le=200)]
 
 
 class GetDelta(Request["Delta"], frozen=True, kw_only=True):
-    """What happened since an event."""
+    """Events since a given event."""
 
     since: EventId | None = None
     limit: Limit = 50
@@ -79,7 +79,7 @@ class Delta(Result, frozen=True, kw_only=True):
 
 
 class GetHistory(Target["History"], frozen=True, kw_only=True):
-    """What was done to a plan or task."""
+    """The history of a plan or task."""
 
     cursor: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     limit: Limit = 50
@@ -94,7 +94,7 @@ class History(Result, frozen=True, kw_only=True):
 
 
 class Handoff(Value, frozen=True, kw_only=True):
-    """What is done, what remains, what is risky."""
+    """What is done, what remains, and what the risks are."""
 
     done: list[str]
     remaining: list[str]
@@ -102,7 +102,7 @@ class Handoff(Value, frozen=True, kw_only=True):
 
 
 class GetContext(Request["Context"], frozen=True, kw_only=True):
-    """Plans and tasks of the workspace."""
+    """List the plans and tasks of the workspace."""
 
     plans_limit: Annotated[int, Meta(ge=0, le=200)] = 50
     plans_cursor: PlanId | None = None
@@ -115,11 +115,11 @@ class GetContext(Request["Context"], frozen=True, kw_only=True):
     domain: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     tags: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=128)]],
-        Meta(max_length=4, description="tasks that have all of them"),
+        Meta(max_length=4, description="only tasks with all of these tags"),
     ] = []
-    include_all: Annotated[bool, Meta(description="closed ones too")] = False
+    include_all: Annotated[bool, Meta(description="include closed plans and tasks")] = False
     unproved: Annotated[
-        bool, Meta(description="only tasks that are DONE and have no receipt that proves anything")
+        bool, Meta(description="only DONE tasks without a receipt that proves anything")
     ] = False
 
 
@@ -141,7 +141,7 @@ class Context(Result, frozen=True, kw_only=True):
 
 
 class ListReady(Request["Ready"], frozen=True, kw_only=True):
-    """Open tasks that wait for nothing."""
+    """List open tasks that wait for nothing."""
 
     cursor: TaskId | None = None
     limit: Limit = 50
@@ -165,7 +165,7 @@ class TaskRadar(Value, frozen=True, kw_only=True):
 
 
 class Capsule(Result, frozen=True, kw_only=True):
-    """What survives the smallest budget: where it stands and what to do."""
+    """The part that fits the smallest budget: the current state and what to do next."""
 
     type: Literal["handoff_capsule"]
     version: int
@@ -203,7 +203,7 @@ class EntityOpened(Result, frozen=True, kw_only=True):
 
 
 class StepOpened(Result, frozen=True, kw_only=True):
-    """One step: what it takes to be done, what shows it, and who holds it."""
+    """One step: what it still needs, its proof, and who holds it."""
 
     kind: Literal["step"]
     id: str
@@ -224,7 +224,7 @@ class EventOpened(Result, frozen=True, kw_only=True):
 
 
 class Horizon(Value, frozen=True, kw_only=True):
-    """How a plan's tasks stand; `stale` is counted up to a thousand."""
+    """A plan's tasks counted by state; `stale` is counted up to a thousand."""
 
     active: int
     backlog: int
@@ -238,7 +238,7 @@ class Horizon(Value, frozen=True, kw_only=True):
 
 
 class StepRow(Value, frozen=True, kw_only=True):
-    """A step as the overview shows it."""
+    """A step in an overview."""
 
     step_id: str
     path: str
@@ -250,13 +250,13 @@ class StepRow(Value, frozen=True, kw_only=True):
 
 
 class WorkView(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """Looks at a plan or task; `read_only` is accepted, and true whatever it says."""
+    """A read of a plan or task; `read_only` is accepted but ignored: it never writes."""
 
     read_only: bool = True
 
 
 class GetRadar(WorkView["RadarShown"], frozen=True, kw_only=True):
-    """What is this, why, how is it verified, what is next."""
+    """A plan or task at a glance: purpose, checks, next action, blockers."""
 
 
 class RadarShown(Result, frozen=True, kw_only=True):
@@ -271,7 +271,7 @@ class RadarShown(Result, frozen=True, kw_only=True):
 
 
 class GetHandoff(WorkView["HandoffShown"], frozen=True, kw_only=True):
-    """What the next one needs to know."""
+    """What the next agent needs to know to take over."""
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
 
@@ -294,7 +294,7 @@ class Resumed(RadarShown, frozen=True, kw_only=True):
 
 
 class ResumePack(WorkView["ResumePacked"], frozen=True, kw_only=True):
-    """A plan or task with what was decided, shown and what blocks."""
+    """A plan or task with its decisions, evidence and blockers."""
 
     events_limit: Count = 20
     decisions_limit: Count = 5
@@ -311,7 +311,7 @@ class Decision(Value, frozen=True, kw_only=True):
 
 
 class ShownReceipt(Value, frozen=True, kw_only=True):
-    """A receipt and where it belongs."""
+    """A receipt, and the step and checkpoint it belongs to."""
 
     ref: str
     path: str
@@ -320,7 +320,7 @@ class ShownReceipt(Value, frozen=True, kw_only=True):
 
 
 class Signals(Value, frozen=True, kw_only=True):
-    """Blockers of open steps, decisions of the reasoning graph, receipts on steps; newest first."""
+    """Blockers of open steps, decisions in the reasoning graph, receipts on steps; newest first."""
 
     blockers: list[str]
     decisions: list[Decision]
@@ -332,7 +332,7 @@ class ResumePacked(Resumed, frozen=True, kw_only=True):
 
 
 class ContextPack(WorkView["ContextPacked"], frozen=True, kw_only=True):
-    """Radar and newest events."""
+    """The radar and newest events of a plan or task."""
 
     delta_limit: Count = 50
 
