@@ -21,7 +21,7 @@ NOT_HERE = {
     "system.token.create": "tokens are shown once",
     "think.context.pack.export": "it writes a file",
 }
-BORROWED = "put your own ids in"
+BORROWED = "replace the ids with your own"
 """An example whose ids are not the caller's says so: it shows the shape of a call."""
 
 

@@ -47,9 +47,7 @@ NOT_THERE = [
 
 def test_the_page_names_every_kind_of_id(lh: Lh) -> None:
     table = (
-        PAGE.read_text(encoding="utf-8")
-        .partition("| id | what is opened |")[2]
-        .partition("\n\n")[0]
+        PAGE.read_text(encoding="utf-8").partition("| id | what it opens |")[2].partition("\n\n")[0]
     )
     named = re.findall(r"`([^`]+)`", table)
     openers = lh.house.registry.openers
@@ -268,7 +266,7 @@ def test_what_another_workspace_holds_is_not_opened_here(lh: Lh) -> None:
         assert refused["error"]["code"] == "UNKNOWN_ID", id_
         lh.run_actions(refused)
     error = lh.refused("open", id="elsewhere:TASK-001")
-    assert error["message"] == "id: TASK-001 of the workspace 'elsewhere' is not in 'acme'"
+    assert error["message"] == "id: TASK-001 belongs to the workspace 'elsewhere', not to 'acme'"
     assert error["recovery"] == "pass workspace=elsewhere and id=TASK-001"
     error = lh.refused("open", id="elsewhere:TASK-001@5")
     assert error["recovery"] == "pass workspace=elsewhere and id=TASK-001@5"

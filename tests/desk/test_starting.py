@@ -50,7 +50,7 @@ def test_the_plan_is_the_one_named_by_id_or_title_else_in_focus_else_the_inbox(l
 @pytest.mark.parametrize(
     "args, said",
     [
-        ({"plan": "PLAN-001", "plan_title": "Other"}, "is called 'Search'"),
+        ({"plan": "PLAN-001", "plan_title": "Other"}, "the title of PLAN-001 is 'Search'"),
         ({"plan": "PLAN-001", "parent": "PLAN-001"}, "not both"),
         ({"plan": "PLAN-009"}, "there is no PLAN-009"),
         ({"template": "no-such"}, "no-such"),

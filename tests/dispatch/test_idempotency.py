@@ -109,7 +109,7 @@ def test_a_token_is_made_once_and_its_credential_kept_nowhere(lh: Lh) -> None:
     assert again["token"] not in kept
     lh("system.token.revoke", id=first["id"])
     error = lh.refused("system.token.create", role="viewer", idempotency_key="k")
-    assert "was revoked" in error["message"]
+    assert "which has been revoked" in error["message"]
 
 
 def test_a_key_belongs_to_the_caller_that_used_it(lh: Lh) -> None:

@@ -1,6 +1,6 @@
-"""The desk: what spans rooms or is about the house itself (status, open, workspace, system).
+"""The desk: commands that span rooms or concern the house (status, open, workspace, system).
 
-It owns the table of tokens; otherwise it reads the rooms below it through their functions.
+It owns the table of tokens; otherwise it calls the functions of the rooms below it.
 """
 
 from longhouse.desk.room import room

@@ -1,8 +1,8 @@
-"""Who asks, and what is theirs: the identity that a view is made for.
+"""The identity that a view is made for.
 
-Naming oneself takes the identity's token, or a connection that has proved to be that agent. Whoever
-does neither gets the view that is nobody's own; no view hides what a workspace holds from those who
-may enter it. Nothing here writes: asking is no sign of life.
+Naming an identity takes its token, or a connection that has proved to be that agent. A caller with
+neither gets the anonymous view. This personalizes views; it is not access control within a
+workspace. Nothing here writes, so asking does not count as a heartbeat.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["asker"]
 
 
 def asker(tx: Tx, req: Any) -> str | None:
-    """The identity that asks, from here on the caller of this transaction; None for nobody."""
+    """The caller's identity, which the transaction then acts as; None if it has none."""
     if req.agent_token is None:
         if req.agent is not None:
             tx.warn(
                 "AGENT_TOKEN_MISSING",
-                f"{req.agent[:80]!r} came without its agent_token: this is what everybody is shown",
+                f"{req.agent[:80]!r} was given without agent_token: this is the anonymous view",
                 "pass agent_token as well",
             )
         known = tx.actor if tx.by.named else None

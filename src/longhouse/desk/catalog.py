@@ -1,7 +1,7 @@
-"""`system.schema.get`, `cmd.list`, `ops.summary`: what this house offers, from the registry alone.
+"""`system.schema.get`, `cmd.list`, `ops.summary`: the commands, described from the registry alone.
 
-A toolset chooses what is listed, never what can be called: `core` lists golden commands, `daily`
-adds the advanced ones, `full` adds those for audits.
+A toolset limits what is listed, never what can be called: `core` lists the golden commands, `daily`
+adds the advanced ones, `full` adds the audit ones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class DeskFacts(NamedTuple):
-    """Which toolset is listed when a caller names none."""
+    """The toolset to list when a caller names none."""
 
     toolset: str
 
@@ -56,13 +56,13 @@ CAPABILITIES = (
     "execution.rpc",
     "ui.background_tasks",
 )
-"""Ids under which other tools know what goes together with background processes; the command that
-does it declares the id among its names."""
+"""Capability ids that other tools use for background processes; each is declared as an alias of
+its command."""
 _TIERS = {"core": ("gold",), "daily": ("gold", "advanced"), "full": ("gold", "advanced", "audit")}
 
 
 def _schema_lines(result: dict[str, Any]) -> list[str]:
-    """The command, then one line for each argument; a star marks what must be given."""
+    """The command, then one line per argument; a star marks required ones."""
     schema = result.get("args_schema", {})
     needed = schema.get("required", ())
     lines = [f"{result['cmd']} ({'writes' if result['writes'] else 'reads'}): {result['summary']}"]
@@ -88,7 +88,7 @@ def _schema_lines(result: dict[str, Any]) -> list[str]:
     ],
 )
 def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
-    """The arguments of one command, with a call that is valid."""
+    """Show the arguments of one command, with a valid example call."""
     command: Command = tx.facts.registry.get(req.cmd)
     example = msgspec.to_builtins(command.example)
     return CommandSchema(
@@ -123,7 +123,7 @@ def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
     trim=[Clip("cmds.summary", 40), Pop("cmds", leave=1, cursor="offset")],
 )
 def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
-    """Page through the commands of a toolset, golden ones first; every command can be called."""
+    """List the commands of a toolset, golden ones first; unlisted commands work too."""
     toolset = req.toolset or tx.facts.of(DeskFacts).toolset
     named = [c for c in tx.facts.registry if c.cmd.startswith(req.prefix)]
     found = [c for c in named if c.tier in _TIERS[toolset]]
@@ -134,7 +134,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     if hidden := len(named) - len(found):
         tx.suggest(
             ListCommands(prefix=req.prefix, toolset="full"),
-            f"see the {hidden} others as well",
+            f"list the {hidden} others as well",
             priority="low",
         )
     return CommandPage(
@@ -171,7 +171,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     trim=[Drop("surface.golden_ops.by_tool")],
 )
 def ops_summary(tx: Tx, req: SummariseOps) -> OpsSummary:
-    """What the surface consists of: tools, golden ops and commands per domain."""
+    """Summarize the tools, golden ops and commands per domain."""
     registry: Registry = tx.facts.registry
     by_tool = {tool: registry.ops_of(tool) for tool in PORTALS if registry.ops_of(tool)}
     domains = Counter(c.cmd.partition(".")[0] for c in registry)
@@ -188,11 +188,11 @@ def ops_summary(tx: Tx, req: SummariseOps) -> OpsSummary:
 
 
 def example_call(registry: Registry, command: Command) -> dict[str, Any]:
-    """A tool call of this command that is valid as written."""
+    """A valid tool call of this command."""
     _, args = portal_call(registry, command.example, {})
     return {"tool": command.portal, "args": args}
 
 
 def doc_ref(command: Command) -> dict[str, str]:
-    """Where the command reference describes it."""
+    """Where the command reference describes the command."""
     return {"path": "docs/commands.md", "anchor": command.cmd.replace(".", "")}

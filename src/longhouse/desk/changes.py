@@ -1,7 +1,7 @@
-"""What others did since a caller last looked: a bounded stretch of the log, told in few words.
+"""What others did since a caller last asked: a bounded part of the log, one short line per change.
 
-The mark is kept per caller and moves only when a look is allowed to move it. A look takes a stretch
-and moves the mark to its end, so nothing is skipped however much happened.
+The mark is kept per caller and moves only on calls that are allowed to move it. Each call reads a
+bounded part and moves the mark to its end, so nothing is skipped no matter how much happened.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SAID = ("message", "subject", "title", "note", "reason", "summary", "status", "
 
 
 def look(tx: Tx, since: int | None, *, moves: bool) -> Happenings:
-    """What others did since then, or since the caller last looked; `moves` marks it as seen.
+    """What others did after `since`, or since the caller last asked; `moves` marks it as seen.
 
-    Whoever looks for the first time has seen everything so far.
+    A caller that asks for the first time counts as having seen everything so far.
     """
     after = seen_seq(tx) if since is None else since
     if after is None:
@@ -40,13 +40,13 @@ def look(tx: Tx, since: int | None, *, moves: bool) -> Happenings:
 
 
 def unseen(tx: Tx, after: int) -> int:
-    """How much others did after a seq, among the next hundred rows of the log."""
+    """How many changes others made after a seq, among the next hundred rows of the log."""
     rows = tx.all(sql.log_after, after=after, limit=MOST_COUNTED)
     return sum(_counts(tx, LogRow.from_row(row)) for row in rows)
 
 
 def changes_since(tx: Tx, after: int) -> Happenings:
-    """A stretch of the log after a seq, newest first, without what the caller did itself."""
+    """A bounded part of the log after a seq, newest first, without the caller's own changes."""
     rows = [LogRow.from_row(row) for row in tx.all(sql.log_after, after=after, limit=STRETCH + 1)]
     stretch = rows[:STRETCH]
     told = [_told(row) for row in reversed(stretch) if _counts(tx, row)]
@@ -60,7 +60,7 @@ def changes_since(tx: Tx, after: int) -> Happenings:
 
 
 def _counts(tx: Tx, row: LogRow) -> bool:
-    """Whether a row is news: somebody else's, and told once (trace and graph repeat the work)."""
+    """Whether a row counts: made by another caller, and not a trace or graph copy of an event."""
     own = row.actor is not None and row.actor == tx.actor
     repeats = row.kind in _REPEATS or (row.kind == "graph" and _OF_WORK.match(row.subject))
     return not own and not (row.stream == "memory" and repeats)
@@ -74,7 +74,7 @@ def _told(row: LogRow) -> Happening:
 
 
 def _ref(row: LogRow) -> str | None:
-    """What `open` takes to show it, where it is a record of its own."""
+    """The ref that `open` accepts for this row, if it is a record of its own."""
     if row.stream == "crew":
         shape = "msg" if row.kind in _MAIL else "res" if row.kind == "reserved" else None
         return shape and f"{shape}_{row.seq}"

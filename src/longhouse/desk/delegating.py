@@ -1,7 +1,7 @@
 """`tasks.macro.delegate`: from one sentence to delegated work, in one transaction.
 
-A task whose steps say how it is verified, a pinned note that tells whoever comes what it is about
-(the cockpit), and a job that is DONE only with proof: all three or nothing.
+Creates a task whose steps say how it is verified, a pinned note that explains the task (the
+cockpit), and a job that can be DONE only with proof: all three or nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FALLBACK_ANCHOR = "a:core"
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
-    """What was delegated and to which job; the command that waits for it follows."""
+    """The delegated task and its job; the command that waits for it follows."""
     job = result.get("job")
     title = result["resume"]["capsule"]["target"]["title"]
     parts = [f"delegated {result['task_id']} — {cell(title, 100)}", f"plan={result['plan_id']}"]
@@ -79,8 +79,8 @@ def delegate(tx: Tx, req: Delegate) -> Delegated:
     offered = len(tx.suggestions)
     resume = resumed(tx, task, req.view, req.resume_max_chars)
     if moved is not None:
-        del tx.suggestions[offered:]  # the job goes on with the task; whoever delegated it waits
-        tx.suggest(WaitJobs(job=moved.job.id, until="end"), "wait until it has ended")
+        del tx.suggestions[offered:]  # the job does the task; the delegating caller only waits
+        tx.suggest(WaitJobs(job=moved.job.id, until="end"), "wait until it finishes")
     return Delegated(
         task_id=task,
         task_qualified_id=made.task.qualified_id,
@@ -95,22 +95,22 @@ def delegate(tx: Tx, req: Delegate) -> Delegated:
 
 
 def anchor_of(title: str) -> str:
-    """The part of the code that a title names before its colon: `Search: …` is about a:search."""
+    """The anchor that a title names before its colon: a:search for `Search: …`."""
     head, colon, _ = title.partition(":")
     slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64].strip("-")
     return f"a:{slug}" if colon and slug else FALLBACK_ANCHOR
 
 
 def _cockpit(tx: Tx, task: str, anchor: str, req: Delegate) -> str:
-    """The pinned note on the task's own branch: what it is about, and what done means."""
+    """Add the pinned note on the task's branch: what it is about, and what done means."""
     where = ensure_target(tx, task)
     text = req.cockpit or "\n".join(
         [
             f"# {req.task_title}",
             f"Task: {task}, anchor: {anchor}",
             *([f"Goal: {req.description}"] if req.description else []),
-            "Done means: every step is closed with proof, and what changed, what was tested and "
-            "where the evidence is stand in the notes of this task.",
+            "Done means: every step is closed with proof, and the notes of this task say what "
+            "changed, what was tested and where the evidence is.",
         ]
     )
     meta = {"source": "delegate", "tags": ["v:canon", "pinned", anchor], "pinned": True}
@@ -157,5 +157,5 @@ def _job(req: Delegate, task: str, anchor: str, cockpit: str) -> CreateJob:
         return msgspec.convert(msgspec.to_builtins(job), CreateJob)
     except msgspec.ValidationError:
         raise InvalidInput(
-            "description: too long for the prompt of a job", recovery="shorten it, or use notes"
+            "description: too long for a job's prompt", recovery="shorten it, or use notes"
         ) from None

@@ -1,7 +1,7 @@
-"""`tasks.delete`: removes a plan, a task or a step, and settles what hangs on a task.
+"""`tasks.delete`: deletes a plan, a task or a step, and settles what depends on a task.
 
-Jobs that have not ended, leases of others on its steps and reservations made for it do not lose
-their task in silence: without `hanging` the call is refused and names them.
+A task may still have unfinished jobs, other agents' leases on its steps, or reservations. The call
+is refused and names them, unless `hanging` says whether to end or keep them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST = 200
     example=Delete(task="TASK-001", path="s:2"),
 )
 def delete(tx: Tx, req: Delete) -> Deleted:
-    """Remove an empty plan, a task, or a step with what is below it; the history stays."""
+    """Delete an empty plan, a task, or a step and everything below it; the history stays."""
     entity = id_of(tx, req)
     whole = req.step_id is None and req.path is None and entity.startswith("TASK-")
     hanging = _hanging(tx, entity) if whole else []
@@ -68,18 +68,18 @@ def _hanging(tx: Tx, task: str) -> list[Hanging]:
 def _must_be_settled(tx: Tx, req: Delete, task: str, hanging: list[Hanging]) -> None:
     if req.hanging == "end" and not tx.by.leads:
         raise Forbidden(
-            f"hanging: to end what hangs on {task} needs the role manager",
-            recovery="pass hanging=keep, or ask someone who leads",
+            f"hanging: ending what depends on {task} needs the role manager",
+            recovery="pass hanging=keep, or ask a manager",
         )
     if req.hanging or all(one.kind == "lease" for one in hanging):
-        return  # a lease that is not ended refuses the deletion itself
+        return  # remove() refuses a step that another agent holds
     named = ", ".join(f"{one.ref} ({one.what[:60]})" for one in hanging[:5])
     more = f" and {len(hanging) - 5} more" if len(hanging) > 5 else ""
     raise Conflict(
         f"hanging: {task} still has {named}{more}; fix: hanging=end",
         recovery="pass hanging=end to cancel and release all of it, or hanging=keep to leave jobs "
         "and reservations without their task (a lease ends with its step)",
-        suggest=[Suggestion(ListJobs(task=task), "see its jobs")],
+        suggest=[Suggestion(ListJobs(task=task), "list its jobs")],
     )
 
 

@@ -1,4 +1,4 @@
-"""`system.diagnostics`: is everything in order, and what to do about what is not."""
+"""`system.diagnostics`: checks the workspace and a plan or task, and suggests fixes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Found = tuple[dict[str, Any], Suggestion]
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
-    """The summary on one line; then what is wrong, and what to do about it, a line each."""
+    """The summary on one line; then one line per problem, with its fix."""
     health = result["context_health"]
     state = [
         f"diagnostics {result['summary']}",
@@ -55,7 +55,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     trim=[Clip("issues.message", 40), Pop("issues"), Drop("reasoning_ref")],
 )
 def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
-    """Is everything in order, and what to do about what is not."""
+    """Check the workspace and a plan or task for problems, with fixes."""
     at = memory.targeting(tx)
     asked = given_id(req)
     found = list(_of_workspace(tx, at))
@@ -77,7 +77,7 @@ def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
         checkout=at.checkout,
         focus=at.focus,
         target=target,
-        summary=f"{len(issues)} to look at" if issues else "all in order",
+        summary=f"{len(issues)} to check" if issues else "no problems",
         issues=sorted(issues, key=lambda issue: issue["severity"]),
         context_health={"status": "warn" if codes else "ok", "codes": codes},
         reasoning_ref=ref,
@@ -86,7 +86,7 @@ def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
 
 
 def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
-    """What is wrong whatever the target is."""
+    """Problems that do not depend on the target."""
     found: list[Found] = []
 
     def note(code: str, message: str, recovery: str, request: Any, action_id: str) -> None:
@@ -103,7 +103,7 @@ def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
         note(
             "NO_CHECKOUT",
             "no branch is checked out",
-            f"system.init checks {MAIN!r} out",
+            f"check out {MAIN!r} with system.init",
             Init(),
             "recover.init",
         )
@@ -119,7 +119,7 @@ def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
     if at.focus is not None and known_target(tx, at.focus) is None:
         note(
             "FOCUS_MISSING",
-            f"{at.focus} is in focus and not there any more",
+            f"{at.focus} is in focus but no longer exists",
             "clear the focus with tasks.focus.clear",
             ClearFocus(),
             "recover.focus",

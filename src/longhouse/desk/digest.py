@@ -1,7 +1,7 @@
-"""The digest of a resumption: what to know, a line each, in the order of its weight.
+"""The digest of a resume: facts, one line each, in order of importance.
 
-A budget cuts it from the end, so the order is the promise: what the work is and how it is shown to
-be done, who waits for whom, what was decided and seen, and only then the rest.
+A budget cuts facts from the end, so the order matters: first the work and how to prove it done,
+then who waits for whom, then decisions and evidence, and only then the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONG, _SHORT = 240, 120
 
 
 class Material(NamedTuple):
-    """What a digest is made from; lists have the newest or most urgent first."""
+    """The input of a digest; lists have the newest or most urgent first."""
 
     scene: Scene
     asker: str | None = None
@@ -46,7 +46,7 @@ class Material(NamedTuple):
 
 
 def digest(of: Material) -> list[Fact]:
-    """The facts, weightiest first, each once: the first few of every kind, then the rest."""
+    """The facts, each once: the first few of every kind in order of importance, then the rest."""
     kinds = [(first, list(kind(of))) for first, kind in _ORDER]
     facts = [fact for first, found in kinds for fact in found[:first]]
     facts += [fact for first, found in kinds for fact in found[first:]]
@@ -54,7 +54,7 @@ def digest(of: Material) -> list[Fact]:
 
 
 def fact_lines(facts: Iterable[dict[str, str]]) -> list[str]:
-    """The same as lines: `decision Use one writer | CARD-D1`."""
+    """The facts as lines: `decision Use one writer | CARD-D1`."""
     return [
         " | ".join([f"{one['about']} {one['text']}", *([one["ref"]] if one.get("ref") else [])])
         for one in facts
@@ -117,7 +117,7 @@ def _mail(of: Material) -> Iterator[Fact]:
 
 
 def is_decision(entry: Entry) -> bool:
-    """Whether a note says what was decided: by its kind, or because it opens with the word."""
+    """Whether a note is a decision: by its kind, or because it starts with the word."""
     meta = entry.meta or {}
     words = (entry.title or "", entry.content)
     return str(meta.get("kind", "")).lower() == "decision" or any(
@@ -126,7 +126,7 @@ def is_decision(entry: Entry) -> bool:
 
 
 def _decisions(of: Material) -> Iterator[Fact]:
-    """Decision cards and notes together, newest first; then what was found wrong."""
+    """Decision cards and notes together, newest first; then rejected and refuted cards."""
     cards = [
         (card.last_seq, _fact("decision", _said(card), card.id))
         for card in of.decisions
@@ -149,7 +149,7 @@ def _said(card: Card) -> str:
 
 
 def _seen(of: Material) -> Iterator[Fact]:
-    """What fails now, then the newest that was shown, then cards of evidence."""
+    """Failures, receipts and evidence cards, interleaved so that the newest of each comes early."""
     known: set[str] = set()
     failing, shown = [], []
     for one in of.evidence:
@@ -171,7 +171,7 @@ def _seen(of: Material) -> Iterator[Fact]:
 
 
 def _held(of: Material) -> Iterator[Fact]:
-    """What others hold, then what is mine, so that neither hides the other."""
+    """The first reservation of others, then the caller's own, then the rest of the others'."""
     mine = [one for one in of.held if one.agent_id == of.asker]
     others = [one for one in of.held if one.agent_id != of.asker]
     yield from (_holding(one, one.agent_id) for one in others[:1])
@@ -255,4 +255,4 @@ _ORDER: tuple[tuple[int, Callable[[Material], Iterable[Fact]]], ...] = (
     (1, _open_cards),
     (1, _notes),
 )
-"""How many of a kind come before the other kinds; the rest comes after them."""
+"""The kinds in order of importance, each with how many come first; the rest follow at the end."""

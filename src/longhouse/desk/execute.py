@@ -1,4 +1,4 @@
-"""`tasks.execute.next`: the same next actions as `status`, without the rest of it."""
+"""`tasks.execute.next`: the next actions of `status`, without the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     trim=[Drop("state_fingerprint"), Keep(("headline", "focus"))],
 )
 def execute_next(tx: Tx, req: ExecuteNext) -> NextFound:
-    """What to do next: the actions of `status`, most urgent first."""
+    """Get the next actions, most urgent first, as `status` gives them."""
     asking(tx, req)
     derived = derive_next(tx)
     tx.suggestions.extend(derived.suggestions)

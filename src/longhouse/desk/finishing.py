@@ -1,6 +1,6 @@
-"""Macros that end work: close a step, finish a task, record what was done already.
+"""Macros that finish work: close a step, finish a task, record work that is already done.
 
-Each is one transaction: when its gate refuses, no note, proof or task of it stays.
+Each is one transaction: if a gate refuses, no note, proof or task is written.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _closed_lines(result: dict[str, Any]) -> list[str]:
     ],
 )
 def close_step_now(tx: Tx, req: CloseStepNow) -> StepClosed:
-    """Close a step with its note and proof, past the strict gate or on record, and go on."""
+    """Close a step with a note and proof, and get what you need to continue."""
     change = opening(tx, _step(req))
     events: list[Event] = []
     if req.note:
@@ -88,7 +88,7 @@ def _step(req: CloseStepNow) -> StepTarget[Any]:
 
 
 def _close(change: StepChange, req: CloseStepNow) -> CloseStep:
-    """The same step by its id; what its note shows is proof where no proof is given."""
+    """The request to close the step; without proof, receipts in the note count as proof."""
     given = req.proof.splitlines() if isinstance(req.proof, str) else req.proof
     return CloseStep(
         task=change.step.task_id,
@@ -99,13 +99,13 @@ def _close(change: StepChange, req: CloseStepNow) -> CloseStep:
 
 
 def _salvaged(note: str) -> list[str]:
-    """The lines of a note that are receipts: commands with their exit code, links, refs."""
+    """The lines of a note that are receipts: commands with exit codes, links, refs."""
     found = [(line, evidence_from_line(line)) for line in note.splitlines()]
     return [line for line, item in found if item is not None and item.kind != "note"][:20]
 
 
 def _overridden(tx: Tx, change: StepChange, why: Override, events: list[Event]) -> list[str]:
-    """Record why the strict gate is passed, if it is shut; what it missed."""
+    """Record why the strict gate is skipped, if it is shut; returns what it found missing."""
     missing, _ = strict_gate(tx, change)
     if not missing:
         return []
@@ -114,7 +114,7 @@ def _overridden(tx: Tx, change: StepChange, why: Override, events: list[Event]) 
     events.append(_noted(tx, change, "gate_overridden", said, text))
     tx.warn(
         "STRICT_OVERRIDE_APPLIED",
-        f"{change.path} was closed although {len(missing)} were missing; the reason is on record",
+        f"{change.path} was closed with {len(missing)} things missing; the reason is recorded",
     )
     return missing
 
@@ -139,7 +139,7 @@ def _finished_lines(result: dict[str, Any]) -> list[str]:
     trim=[Pop("handoff.risks", leave=1), Clip("handoff.done", 80)],
 )
 def finish(tx: Tx, req: Finish) -> Finished:
-    """End a plan or task with a last note; a second time changes nothing."""
+    """Finish or cancel a plan or task with a final note; repeating it changes nothing."""
     row = entity_of(tx, req)
     entity = row.get("task_id") or row["plan_id"]
     moved = complete(tx, Complete(target=entity, status=req.status))
@@ -169,19 +169,19 @@ def _recorded_lines(result: dict[str, Any]) -> list[str]:
     "tasks.macro.create.done",
     also="tasks.macro.record tasks.record.done",
     writes=True,
-    example=CreateDone(task_title="Mend the typo", proof="CMD: make docs (exit 0)"),
+    example=CreateDone(task_title="Fix the typo", proof="CMD: make docs (exit 0)"),
     lines=_recorded_lines,
     trim=[Drop("bootstrap.events"), Drop("close.events")],
 )
 def create_done(tx: Tx, req: CreateDone) -> CreatedDone:
-    """Record what was done already: a task of one step, proved and closed, all or nothing."""
+    """Record work that is already done: a task with one step, proved and closed."""
     if isinstance(req.steps, str) or len(req.steps) > 1:
         raise InvalidInput(
             "steps: expected exactly one; fix: leave steps out",
             recovery="leave steps out, or start the task with tasks.macro.start",
         )
     if req.template is not None:
-        raise InvalidInput("template: it has several steps; fix: leave template out")
+        raise InvalidInput("template: templates have several steps; fix: leave template out")
     given = {name: getattr(req, name) for name in Bootstrap.__struct_fields__}
     made = bootstrap(tx, Bootstrap(**{**given, "steps": req.steps or [req.task_title]}))
     task = made.task.id
@@ -192,5 +192,5 @@ def create_done(tx: Tx, req: CreateDone) -> CreatedDone:
     overrode = _overridden(tx, change, req.override, []) if req.override else []
     moved = closed(tx, _close(change, now), overridden=bool(overrode))
     done = complete(tx, Complete(task=task))
-    tx.suggestions.append(Suggestion(GetRadar(task=task), "see it as it is", priority="low"))
+    tx.suggestions.append(Suggestion(GetRadar(task=task), "see its state", priority="low"))
     return CreatedDone(task_id=task, bootstrap=made, close=moved, complete=done)

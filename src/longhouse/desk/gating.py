@@ -1,8 +1,8 @@
-"""The strict gate: before a step of a strict task closes, what is claimed about it was argued.
+"""The strict gate: a step of a strict task closes only after its claim was tested and challenged.
 
-It looks at the cards of the step alone. Missing is: any claim at all (an active hypothesis or
-decision), a test of each hypothesis, something that speaks against the best supported claim. Where
-the engine has nothing to say the gate is open. A template that nobody filled in counts for nothing.
+It reads only the cards of the step and requires a claim (an active hypothesis or decision), a test
+of each hypothesis, and a counterargument to the best-supported claim. If the engine finds nothing
+missing, the gate is open. Unfilled templates do not count.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     trim=[Pop("missing", leave=1)],
 )
 def show_gate(tx: Tx, req: ShowGate) -> GateShown:
-    """Whether what is claimed about a step was tested and argued, as strict tasks demand."""
+    """Check whether a step's claim was tested and challenged, as strict tasks require."""
     row = task_of(tx, req)
     task, mode = row["task_id"], row["reasoning_mode"]
     tree = tree_of(tx, task)
@@ -65,7 +65,7 @@ def show_gate(tx: Tx, req: ShowGate) -> GateShown:
     ]
     missing = [_miss(finding) for finding in findings]
     if not (at.active("hypothesis") or at.active("decision")):
-        missing.insert(0, GateMiss(code="NO_CLAIM", message="nobody wrote down what is claimed"))
+        missing.insert(0, GateMiss(code="NO_CLAIM", message="no claim is written down"))
     if missing:
         _help(tx, offers, findings, claims=missing[0].code != "NO_CLAIM", step=step.step_id)
     return GateShown(
@@ -89,7 +89,7 @@ def _miss(finding: Finding) -> GateMiss:
 
 
 def _help(tx: Tx, offers: Offers, findings: list[Finding], *, claims: bool, step: str) -> None:
-    """The playbook, and at most two cards to fill in."""
+    """Suggest at most two cards to fill in, and the playbook."""
     skeletons = [
         Suggestion(todo.calls[-1][0], todo.calls[-1][1])
         for finding in findings
@@ -99,10 +99,10 @@ def _help(tx: Tx, offers: Offers, findings: list[Finding], *, claims: bool, step
         claim = {
             "type": "hypothesis",
             "title": "<fill: what you claim about this step>",
-            "text": "<fill: why you believe it, and what would show it to be wrong>",
+            "text": "<fill: why you believe it, and what would disprove it>",
         }
         made = offers.card(f"CARD-CLAIM-{step}", claim)
-        skeletons.insert(0, Suggestion(made, "write down what you claim; fill it in"))
+        skeletons.insert(0, Suggestion(made, "write down your claim; fill it in"))
     tx.suggestions.extend(skeletons[:MOST_SKELETONS])
     how = ShowPlaybook(name="strict")
-    tx.suggestions.append(Suggestion(how, "how a strict step is argued", priority="medium"))
+    tx.suggestions.append(Suggestion(how, "how to argue a strict step", priority="medium"))

@@ -1,4 +1,4 @@
-"""How much of each kind a resumption shows, by its view and by how much room there is."""
+"""How much of each kind a resume shows, by view and budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ViewLimits", "limits_of", "view_of_request"]
 
 
 class ViewLimits(NamedTuple):
-    """At most so many of each."""
+    """The maximum number of each kind."""
 
     events: int
     decisions: int
@@ -37,11 +37,11 @@ _SMART = (
 )
 _MOST = ViewLimits(20, 6, 6, 6, 12, 30, 60, 8, 2)
 _EXPLORED = {18: 26, 26: 40, 40: 70, 60: 100}
-"""How many cards `explore` shows where `smart` shows fewer."""
+"""The number of cards `explore` shows, by the number `smart` shows."""
 
 
 def view_of_request(req: ResumeSuper) -> View:
-    """`smart` where a budget is named, else everything."""
+    """The requested view, else `smart` if a budget is given, else `full`."""
     return req.view or ("full" if req.context_budget is None else "smart")
 
 

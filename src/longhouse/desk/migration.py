@@ -1,4 +1,4 @@
-"""`system.migration.lookup`: what tools of older surfaces are called here."""
+"""`system.migration.lookup`: maps tool names of older surfaces to commands."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PREFIXES = (
 
 
 def renamed(old_name: str) -> str:
-    """What a command of that old tool name is called now, whether or not this house has it."""
+    """The current command name for an old tool name, whether or not this house has it."""
     name = old_name.strip().lower().rpartition("/")[2]
     return _RENAMED.get(name) or next(
         (
@@ -76,14 +76,14 @@ def renamed(old_name: str) -> str:
     needs_workspace=False,
 )
 def migration_lookup(tx: Tx, req: Lookup) -> CommandFound:
-    """The command that an old tool name stands for."""
+    """Find the command for an old tool name."""
     registry: Registry = tx.facts.registry
     cmd = renamed(req.old_name)
     command = registry.commands.get(cmd)
     if command is None:
         near = registry.meant(cmd)
         raise UnknownId(
-            f"old_name: no command stands for {req.old_name[:80]!r}",
+            f"old_name: no command matches {req.old_name[:80]!r}",
             recovery=f"nearest is {near!r}" if near else "list commands: system.cmd.list",
             suggest=[Suggestion(SchemaGet(cmd=near), "the nearest command")] if near else (),
         )

@@ -1,7 +1,7 @@
-"""The one best next action: every room says what it sees, `status` and the rest share the answer.
+"""The best next action, from the advice of all rooms; shared by `status` and `tasks.execute.next`.
 
 A room registers an adviser with `@room.advises`. Advice has a fingerprint of the room's state, what
-`status` shows of it, and the calls worth making. Reading never acts: nothing here starts a runner.
+`status` shows of it, and suggested calls. Reading has no side effects and never starts a runner.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Next", "derive_next"]
 
 
 class Next(NamedTuple):
-    """Where the workspace stands and what to do about it."""
+    """The state of the workspace and what to do about it."""
 
     targeting: memory.Targeting
     state_fingerprint: str
@@ -59,6 +59,6 @@ def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
         ended = f"see how {focus} ended"
         return [Suggestion(Open(id=focus), ended, priority="low", action_id=name)]
     return [
-        Suggestion(Open(id=focus), "look at what is in focus", action_id=name),
-        Suggestion(GetSnapshot(), "see where it stands", priority="medium"),
+        Suggestion(Open(id=focus), "open what is in focus", action_id=name),
+        Suggestion(GetSnapshot(), "see its current state", priority="medium"),
     ]

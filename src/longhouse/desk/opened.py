@@ -1,6 +1,6 @@
-"""What `open` found, as lines: what it is, how it stands, what it says, and what hangs on it.
+"""Renders what `open` found as lines: its title, state, text and related records.
 
-What people and agents wrote is quoted with `> `, so that none of it is read as a command to paste.
+Text written by people and agents is quoted with `> `, so that it is not mistaken for a command.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _RECEIPT = ("receipt.text", "exit=receipt.exit_code", "ref")
 
 
 class _Rows(NamedTuple):
-    """A line for each of what is at `path`, with these parts; with none named, all short ones.
+    """One line per item at `path`, with these parts; without parts, all short fields.
 
-    A part is a path, or `name=path` where its value alone would not say what it is.
+    A part is a path, or `name=path` if its value needs a label.
     """
 
     about: str
@@ -31,7 +31,7 @@ class _Rows(NamedTuple):
 
 
 class _Look(NamedTuple):
-    """How one kind of record reads: the record itself, what the first line says, and the rest."""
+    """How to render one kind of record: the record, its state, its texts and its rows."""
 
     record: str
     said: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ _LOOKS = {
 
 
 class OpenedParts(NamedTuple):
-    """What was opened: its title, how it stands, what it says, and what hangs on it."""
+    """What was opened: its title, state, text and related records."""
 
     title: str
     said: list[str]
@@ -173,7 +173,7 @@ class OpenedParts(NamedTuple):
 
 
 def opened_lines(result: dict[str, Any]) -> list[str]:
-    """What it is and how it stands on the first line with its ref; then the rest, a line each."""
+    """The title, state and ref on the first line; then the text and related records."""
     if (it := told(result)) is None:
         return plain_lines("open", result)
     ref = result.get("ref") or result.get("id") or ""
@@ -185,7 +185,7 @@ def opened_lines(result: dict[str, Any]) -> list[str]:
 
 
 def told(result: Mapping[str, Any]) -> OpenedParts | None:
-    """What was opened, part by part; None for a kind that has no telling."""
+    """The parts of what was opened; None for a kind without a rendering."""
     kind = str(result.get("kind", ""))
     look = _LOOKS.get(kind)
     if look is None:
@@ -204,7 +204,7 @@ def told(result: Mapping[str, Any]) -> OpenedParts | None:
 
 
 def _part(item: Mapping[str, Any], part: str) -> str:
-    """One part of a line, `name=value` or the value alone; empty where there is none."""
+    """One part of a line, `name=value` or the value alone; empty if there is no value."""
     name, _, path = part.rpartition("=")
     found = [str(one).lower() if isinstance(one, bool) else str(one) for one in _at(item, path)]
     said = shlex.join(found) if name == "argv" else ", ".join(found)
@@ -226,7 +226,7 @@ def _lines(result: Mapping[str, Any], rows: _Rows) -> Iterator[str]:
 
 
 def _at(result: Mapping[str, Any], path: str) -> list[Any]:
-    """All that stands at a path, through lists; what is absent or null does not."""
+    """All values at a path, through lists; absent and null values are skipped."""
     found: list[Any] = [result]
     for name in path.split("."):
         found = [one.get(name) for one in found if isinstance(one, Mapping)]

@@ -1,4 +1,4 @@
-"""`open`: one artifact by a stable id, resolved by the room that the id belongs to."""
+"""`open`: any record by a stable id, resolved by the room that the id belongs to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _QUALIFIED = re.compile(
 )
 _HEX = re.compile(r"[0-9a-f]{8,64}")
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_NO_ID = "id: {!r} is no id that can be opened"
+_NO_ID = "id: {!r} is not an id that can be opened"
 _TEXTS = (("entry", "content", ""), ("card", "text", None), ("message", "body", ""))
 _OUTPUTS: tuple[tuple[str, object], ...] = (("parts", []), ("tail", {}))
 
@@ -65,7 +65,7 @@ _OUTPUTS: tuple[tuple[str, object], ...] = (("parts", []), ("tail", {}))
     ],
 )
 def open_ref(tx: Tx, req: Open) -> Result:
-    """Open one artifact by id or ref, such as notes@12 or JOB-001."""
+    """Open any record by id or ref, such as notes@12 or JOB-001."""
     wanted = req.id.strip()
     named = _QUALIFIED.fullmatch(wanted)
     if named and named["ws"] == tx.workspace and not named["at"]:
@@ -84,7 +84,7 @@ def open_ref(tx: Tx, req: Open) -> Result:
 
 
 def _no_id(tx: Tx, wanted: str) -> UnknownId:
-    """The refusal of what is no id: it names the one that may be meant, or what ids look like."""
+    """The error for something that is not an id: names the likely one, or lists the id formats."""
     if meant := _meant(tx, wanted):
         return meant
     message = _NO_ID.format(wanted[:80])
@@ -92,25 +92,25 @@ def _no_id(tx: Tx, wanted: str) -> UnknownId:
     from longhouse.crew.types.identity import ShowAgent
 
     if _AGENT.fullmatch(wanted) and agents_named(tx, [wanted]):
-        who = Suggestion(ShowAgent(agent=wanted), "see who that is")
+        who = Suggestion(ShowAgent(agent=wanted), "show that agent")
         return UnknownId(message, recovery=f"{wanted} is an agent: agents.show", suggest=[who])
     shapes = "; ".join(opener.what for opener in tx.facts.registry.openers)
     return UnknownId(
         message,
         recovery=f"use {shapes}",
-        suggest=[Suggestion(GetStatus(), "see what there is")],
+        suggest=[Suggestion(GetStatus(), "see the current state")],
     )
 
 
 def _meant(tx: Tx, wanted: str) -> UnknownId | None:
-    """The refusal that names what is meant: something of another workspace, or a ref that opens."""
+    """The error that names the likely id, or the workspace it belongs to; None if neither fits."""
     named = _QUALIFIED.fullmatch(wanted)
     if named and named["ws"] != tx.workspace:
         ref = f"{named['id']}{named['at'] or ''}"
         return UnknownId(
-            f"id: {ref} of the workspace {named['ws']!r} is not in {tx.workspace!r}",
+            f"id: {ref} belongs to the workspace {named['ws']!r}, not to {tx.workspace!r}",
             recovery=f"pass workspace={named['ws']} and id={ref}",
-            suggest=[Suggestion(GetStatus(), "see what there is here")],
+            suggest=[Suggestion(GetStatus(), "see the state of this workspace")],
         )
     near = next((one for one in _near(wanted) if opens(tx, one)), None)
     if near is None:
@@ -123,7 +123,7 @@ def _meant(tx: Tx, wanted: str) -> UnknownId | None:
 
 
 def _near(wanted: str) -> Iterator[str]:
-    """Ids that somebody may mean who writes `task-1`, `task/TASK-001` or a bare digest."""
+    """The ids that `task-1`, `task/TASK-001` or a bare digest may mean."""
     for word in (wanted, *re.split(r"[:/]", wanted)):
         if named := _NUMBERED.fullmatch(word):
             yield f"{named[1].upper()}-{int(named[2]):03d}{named[3] or ''}"
@@ -134,7 +134,7 @@ def _near(wanted: str) -> Iterator[str]:
 
 
 class _Audited(EntityOpened, frozen=True, kw_only=True):
-    """A plan or task with the cards about it, drafts too."""
+    """A plan or task with the cards about it, including drafts."""
 
     cards: list[Card] = []
 
@@ -146,7 +146,7 @@ def _with_cards(tx: Tx, opened: EntityOpened) -> EntityOpened:
 
 
 def _without_text(opened: _Opened) -> _Opened:
-    """The same without what it says, where that may be long: what it is and where it stands."""
+    """The record without its long texts and outputs."""
     for holder, name, nothing in _TEXTS:
         inside = getattr(opened, holder, None)
         if isinstance(inside, msgspec.Struct) and hasattr(inside, name):
@@ -154,7 +154,7 @@ def _without_text(opened: _Opened) -> _Opened:
             opened = msgspec.structs.replace(opened, **{holder: less})
     blank: dict[str, Any] = {name: none for name, none in _OUTPUTS if hasattr(opened, name)}
     if moment := getattr(opened, "moment", None):
-        if moment.message and moment.event:  # whose payload tells of the message too
+        if moment.message and moment.event:  # the payload repeats the message
             event = msgspec.structs.replace(moment.event, payload={})
             moment = msgspec.structs.replace(moment, event=event)
         blank["moment"] = _without_text(moment)
@@ -164,7 +164,7 @@ def _without_text(opened: _Opened) -> _Opened:
 
 
 def _cited(opened: Result, by: list[Citation]) -> Result:
-    """The same with who cites it, where somebody does."""
+    """The record with `cited_by`, if anything cites it."""
     if not by:
         return opened
     fields = {name: getattr(opened, name) for name in opened.__struct_fields__}

@@ -1,4 +1,4 @@
-"""The desk's calls that help after a failed one: schemas, lists, a workspace, a first task."""
+"""The desk's suggestions after a failed call: schemas, lists, a workspace, a first task."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FIRST_WORKSPACE = "default"
 
 @room.recovers
 def recover(refusal: Refusal) -> Iterator[Suggestion]:
-    """The calls that teach the caller what was wrong, by the kind of error."""
+    """Suggest calls that help the caller, depending on the kind of error."""
     error, command = refusal.error, refusal.command
     if isinstance(error, UnknownWorkspace) and refusal.has_session:
         yield Suggestion(
@@ -67,7 +67,7 @@ _ID = re.compile(r"[A-Z]+-[0-9A-Za-z]+|[a-z_]+@[0-9]+|msg_[0-9]+")
 
 
 def _teach(registry: Registry, command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
-    """A wrong call is answered with the schema and with a call that is right."""
+    """Suggest the schema and a valid call."""
     yield Suggestion(
         SchemaGet(cmd=command.cmd),
         "see the arguments it takes",
@@ -78,16 +78,16 @@ def _teach(registry: Registry, command: Command, args: Mapping[str, Any]) -> Ite
         return
     example, borrowed = _completed(command, args)
     if _same(example, args):
-        return  # the very call that was refused
+        return  # it is the call that was refused
     yield Suggestion(
         example,
-        "a call of that shape; put your own ids in" if borrowed else "a call that is valid",
+        "an example call; replace the ids with your own" if borrowed else "a valid call",
         action_id=f"recover.example.call::{command.cmd}",
     )
 
 
 def _meant(registry: Registry, command: Command, given: dict[str, Any]) -> Suggestion | None:
-    """What to do with the id of another kind that was given as a task or plan."""
+    """The call that was probably meant when a task or plan argument has an id of another kind."""
     fields = command.fields()
     for name in ("task", "plan", "target"):
         wrong = given.get(name)
@@ -109,19 +109,19 @@ def _meant(registry: Registry, command: Command, given: dict[str, Any]) -> Sugge
 
 
 def _same(example: Request, args: Mapping[str, Any]) -> bool:
-    """Whether the call was the example as it stands."""
+    """Whether the call has all the values of the example."""
     given = _given(args)
     return all(given.get(name) == item for name, item in msgspec.to_builtins(example).items())
 
 
 def _given(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the command, from a call of it or of its portal."""
+    """The arguments of the command, from a direct call or a portal call."""
     inner = args.get("args") if args.keys() & {"op", "cmd"} else args
     return inner if isinstance(inner, dict) else {}
 
 
 def _completed(command: Command, args: Mapping[str, Any]) -> tuple[Request, bool]:
-    """The example with all that was right about the call, and whether it names ids of its own."""
+    """The example with the call's valid arguments, and whether it still contains its own ids."""
     given = _given(args)
     made = msgspec.to_builtins(command.example)
     for name in command.fields():
@@ -137,7 +137,7 @@ def _completed(command: Command, args: Mapping[str, Any]) -> tuple[Request, bool
 
 
 def _moved(registry: Registry, name: str) -> Iterator[Suggestion]:
-    """A tool of an older surface: where its command is now."""
+    """Suggest the current command for a tool of an older surface."""
     from longhouse.desk.migration import renamed
 
     yield Suggestion(
@@ -146,14 +146,14 @@ def _moved(registry: Registry, name: str) -> Iterator[Suggestion]:
     if renamed(name) in registry.commands:
         yield Suggestion(
             Lookup(old_name=name),
-            "find the command that this name stands for",
+            "find the command for this name",
             action_id=f"recover.migration.lookup::{name}",
         )
 
 
 def _nearest(error: LonghouseError) -> Iterator[Suggestion]:
     yield Suggestion(
-        ListCommands(), "see all commands", priority="medium", action_id="recover.cmd.list"
+        ListCommands(), "list the commands", priority="medium", action_id="recover.cmd.list"
     )
     if near := next((hint["nearest"] for hint in error.hints), None):
         yield Suggestion(

@@ -1,6 +1,6 @@
-"""`tasks.resume.super`: all that one needs to go on with a plan or task, in one bounded answer.
+"""`tasks.resume.super`: everything needed to continue a plan or task, in one bounded answer.
 
-For the one who asks: its own mail and reservations, what others hold, what jobs want to know. It
+It includes the caller's own mail and reservations, what others hold, and the questions of jobs. It
 only reads. A budget first cuts the records, then the facts from the end; the capsule stays.
 """
 
@@ -120,7 +120,7 @@ RESUME_INSIDE: list[Trim] = [
     for trim in RESUME_TRIM
     if not isinstance(trim, Keep)
 ]
-"""The same for a resumption inside the answer of a macro."""
+"""The same for a resume inside a macro's answer."""
 
 
 def resume_lines(result: dict[str, Any]) -> list[str]:
@@ -139,7 +139,7 @@ def resume_lines(result: dict[str, Any]) -> list[str]:
     trim=RESUME_TRIM,
 )
 def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
-    """All that you need to go on with a plan or task, the weightiest first; it only reads."""
+    """Everything you need to continue a plan or task, most important first; it only reads."""
     me = asker(tx, req)
     view = view_of_request(req)
     limits = _limits(req, view)
@@ -164,7 +164,7 @@ def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
 
 
 def resumed(tx: Tx, task: str, view: View, chars: int) -> dict[str, Any]:
-    """A resumption inside the answer of a macro, with a budget of its own."""
+    """A resume for a macro's answer, with its own budget."""
     whole = resume_super(tx, ResumeSuper(task=task, view=view, context_budget=chars))
     return fit(msgspec.to_builtins(whole), Budget(chars, explicit=True), RESUME_TRIM).result
 
@@ -196,7 +196,7 @@ def _records(
 
 
 def _apart(tx: Tx, of: Material) -> list[CardsApart]:
-    """How the graphs of its branches with unmerged notes differ from those they are based on."""
+    """How the graphs of branches with unmerged notes differ from their bases."""
     doc, found = of.scene.reasoning_ref.graph_doc, []
     for branch in of.branches:
         asked = DiffGraph(from_=branch.base, to=branch.name, doc=doc, limit=MOST_APART)
@@ -210,7 +210,7 @@ def _apart(tx: Tx, of: Material) -> list[CardsApart]:
 
 
 def _limits(req: ResumeSuper, view: View) -> ViewLimits:
-    """Those of the view, where the call names none of its own."""
+    """The view's limits, overridden by those the call gives."""
     own = {
         "signals": req.engine_signals_limit,
         "actions": req.engine_actions_limit,
@@ -225,7 +225,7 @@ def _limits(req: ResumeSuper, view: View) -> ViewLimits:
 
 
 def _pack(tx: Tx, scene: Scene, view: View, limits: ViewLimits, *, drafts: bool) -> PackedContext:
-    """What was thought and noted about it; `focus_only` looks at the step in focus alone."""
+    """The cards, notes and trace about it; `focus_only` reads only the step in focus."""
     narrow = view == "focus_only" and scene.step_focus is not None
     lens = {"audit": "audit", "full": "explore", "explore": "explore"}.get(view, "smart")
     warned = len(tx.warnings)
@@ -283,7 +283,7 @@ def _material(
 
 
 def _newest_first(entries: list[Entry]) -> list[Entry]:
-    """Without what only repeats a receipt, which is shown as what it is."""
+    """The notes, newest first, without those that repeat a receipt or a card."""
     said = [one for one in entries if not one.content.startswith("Evidence captured")]
     return [one for one in reversed(said) if one.format != "think_card"]
 
@@ -305,7 +305,7 @@ def _waits_for(tx: Tx, task: Task) -> list[WaitsFor]:
 
 
 def _held(tx: Tx, me: str | None, target: str) -> list[Reservation]:
-    """What is reserved for it, what is mine, and what else others hold."""
+    """Reservations for the target, then the caller's own, then all others."""
     found = [*reserved_for(tx, target, MOST_HELD)]
     found += held_by(tx, me, MOST_HELD) if me else []
     found += held_now(tx, MOST_HELD)
@@ -313,7 +313,7 @@ def _held(tx: Tx, me: str | None, target: str) -> list[Reservation]:
 
 
 def _branches(tx: Tx, scene: Scene) -> list[UnmergedBranch]:
-    """Branches off its own branch and off the checkout that nobody has merged."""
+    """Branches with unmerged notes, based on the target's branch or the checkout."""
     bases = dict.fromkeys([scene.reasoning_ref.branch, standing(tx).checkout or MAIN])
     found = [one for base in bases for one in unmerged_branches(tx, base, MOST_BRANCHES)]
     return [UnmergedBranch(**one._asdict()) for one in found[:MOST_BRANCHES]]

@@ -1,4 +1,4 @@
-"""What the desk's modules declare on."""
+"""The room object that the desk's modules register with."""
 
 from longhouse.kernel.rooms import Room
 

@@ -1,7 +1,7 @@
-"""`tasks.snapshot`: where the work in focus stands and what to do next, in two lines.
+"""`tasks.snapshot`: the state of the work in focus and what to do next, in two lines.
 
-It only reads: the focus stays where it is and nothing is started. `ref=` and the next command
-survive any budget.
+It does not move the focus or start anything; with `delta` it marks changes as seen. `ref=` and the
+next command survive any budget.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def snapshot_lines(result: dict[str, Any]) -> list[str]:
 
 
 def _delta_lines(delta: dict[str, Any] | None) -> list[str]:
-    """What others did, a line each; then where the next look goes on."""
+    """What others did, one line each; then where to continue."""
     if delta is None:
         return []
     rows = [
@@ -92,7 +92,7 @@ def _horizon(horizon: dict[str, Any]) -> str:
     ],
 )
 def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
-    """Where the work in focus stands, its one active job, and the next command."""
+    """The state of the work in focus, its active job, and the next command."""
     me = asking(tx, req)
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):

@@ -1,7 +1,7 @@
-"""`tasks.macro.start`: from one sentence to work under way, in one transaction.
+"""`tasks.macro.start`: from one sentence to a task in progress, in one transaction.
 
-A plan where needed, a task with steps, the focus on it, and all that one needs to go on, in one
-answer. It is the one command besides `tasks.focus.*` that moves the focus, and it says so.
+Creates a task with steps, and a plan if needed, focuses on it, and returns everything needed to
+begin. Besides `tasks.focus.*`, it is the only command that moves the focus.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def _lines(result: dict[str, Any]) -> list[str]:
     ],
 )
 def start(tx: Tx, req: Start) -> Started:
-    """Start on a task: plan where needed, task and steps made, focus on it, and how to go on."""
+    """Start a task: create it with steps (and a plan if needed), focus on it, get the next call."""
     made = bootstrap(tx, _bootstrap(req))
     task = made.task.id
     previous = set_focus(tx, task)
     row = task_row(tx, task)
-    resume = resumed(tx, task, req.view, req.resume_max_chars)  # which suggests the next call too
+    resume = resumed(tx, task, req.view, req.resume_max_chars)  # also suggests the next call
     if req.refs:
         tx.suggestions.append(Suggestion(Open(id=task), "open it", priority="medium"))
     return Started(
@@ -83,7 +83,7 @@ def start(tx: Tx, req: Start) -> Started:
 
 
 def _bootstrap(req: Start) -> Bootstrap:
-    """The same work; without steps or a template of its own it takes those of a plain task."""
+    """The task to create; without steps or a template it uses the basic template."""
     given = {name: getattr(req, name) for name in Bootstrap.__struct_fields__}
     if not req.steps and req.template is None:
         given["template"] = TEMPLATE
@@ -91,7 +91,7 @@ def _bootstrap(req: Start) -> Bootstrap:
 
 
 def _references(tx: Tx, made: Bootstrapped, title: str) -> list[Reference]:
-    """What there is to open of it."""
+    """The records that the caller can open."""
     plan = made.plan.id
     return [
         Reference(kind="TASK", id=made.task.id, summary=title),

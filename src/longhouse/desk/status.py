@@ -1,4 +1,4 @@
-"""`status`: where am I, and what is the one best next action."""
+"""`status`: the current state and the best next action."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 DEFAULTS = Defaults(branch="main", docs=Docs(notes="notes", graph="graph", trace="trace"))
 
 GOLDEN_PATH = ("tasks.macro.start", "tasks.snapshot", "tasks.macro.close.step")
-"""The recommended flow; what this house does not have is left out."""
+"""The recommended flow; commands that this house lacks are left out."""
 
 
 def golden_path(tx: Tx) -> list[str]:
@@ -57,7 +57,7 @@ def status_lines(result: dict[str, Any]) -> list[str]:
 
 
 def _beside(result: dict[str, Any]) -> list[str]:
-    """What else matters now: the job, the mail, what others hold, what is new."""
+    """What else matters now: the job, the mail, what others hold, new changes."""
     found = around_lines(result)
     if inbox := result.get("inbox"):
         found.append("inbox " + " ".join(f"{k}={v}" for k, v in inbox.items() if k != "agent_id"))
@@ -69,7 +69,7 @@ def _beside(result: dict[str, Any]) -> list[str]:
 
 
 def around_lines(result: dict[str, Any]) -> list[str]:
-    """The job with its marker and last word, and the runners where there is work for them."""
+    """The job with its marker and latest message, then job counts and the runner state."""
     found = []
     if job := result.get("job"):
         said = cell(job.get("said") or job["title"], 60)
@@ -107,11 +107,11 @@ def around_lines(result: dict[str, Any]) -> list[str]:
     ],
 )
 def get_status(tx: Tx, req: GetStatus) -> Status:
-    """Where am I, and what is the best next action."""
+    """Show the current state and the best next action."""
     facts = tx.facts
     me = asking(tx, req)
     seq = tx.last_seq()
-    exists = seq > 0  # a client that got its token has written nothing yet
+    exists = seq > 0  # issuing a client's token creates the workspace but logs nothing
     derived = derive_next(tx)
     for suggestion in derived.suggestions:
         tx.suggestions.append(suggestion)
@@ -140,7 +140,7 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
 
 
 def asking(tx: Tx, req: Any) -> str | None:
-    """Who asks, where a name is involved at all; most calls have none."""
+    """The caller's identity, if the call involves one; most calls do not."""
     if not tx.by.named and req.agent is None and req.agent_token is None:
         return None
     from longhouse.desk.callers import asker
@@ -149,7 +149,7 @@ def asking(tx: Tx, req: Any) -> str | None:
 
 
 def _around(tx: Tx, me: str | None, focus: str | None) -> dict[str, Any]:
-    """What the focus is called; of a task its active job, and who holds its step and paths."""
+    """The title of what is in focus; for a task also its active job, lease and reservations."""
     if focus is None:
         return {}
     from longhouse.work.targets import known_target
@@ -168,7 +168,7 @@ def _around(tx: Tx, me: str | None, focus: str | None) -> dict[str, Any]:
 
 
 def _since(tx: Tx) -> Since | None:
-    """How much is new to the caller, if it ever looked at what is new."""
+    """How many changes are new to the caller; None if it never asked for a delta."""
     after = seen_seq(tx)
     if after is None:
         return None
@@ -179,7 +179,7 @@ def _since(tx: Tx) -> Since | None:
 
 
 def _policy(tx: Tx) -> WorkspacePolicy | None:
-    """What holds here beyond the ordinary; nothing is said where nothing does."""
+    """The workspace policy, or None if it is the default."""
     facts = tx.facts
     policy = WorkspacePolicy(
         default_workspace=facts.default_workspace,

@@ -1,4 +1,4 @@
-"""What is around the work in focus: its one active job, and who holds its step and its paths."""
+"""The context of the work in focus: its active job, and who holds its step and paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 6
 
 
 def active_job(tx: Tx, task: str) -> JobLine | None:
-    """The one job of a task to show; None when none is under way."""
+    """The active job of a task, or None."""
     found = active_job_of(tx, task)
     if found is None:
         return None
@@ -32,7 +32,7 @@ def active_job(tx: Tx, task: str) -> JobLine | None:
 
 
 def holders(tx: Tx, me: str | None, target: str, step: StepFocus | None) -> list[Held]:
-    """The lease of the step in focus, what is reserved for the work, and what is mine."""
+    """The lease on the step in focus, reservations for the work, and the caller's own."""
     found = []
     if step is not None and step.lease is not None:
         who = step.lease.holder

@@ -1,4 +1,4 @@
-"""`system.*`: where the store is, how it starts, and how to work here."""
+"""`system.storage`, `system.init` and `system.help`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
     needs_workspace=False,
 )
 def storage(tx: Tx, req: GetStorage) -> Storage:
-    """Where the store is and which engine holds it."""
+    """Show where the store is and which database engine it uses."""
     facts = tx.facts
     return Storage(
         storage_dir=facts.storage_dir, engine=facts.engine, schema_version=facts.schema_version
@@ -53,7 +53,7 @@ def storage(tx: Tx, req: GetStorage) -> Storage:
     example=Init(),
 )
 def init(tx: Tx, req: Init) -> Initialised:
-    """Make the workspace with its default branch and check it out."""
+    """Create the workspace with its default branch and check it out."""
     return Initialised(
         workspace=tx.workspace,
         storage_dir=tx.facts.storage_dir,
@@ -76,5 +76,5 @@ def _help_lines(result: dict[str, Any]) -> list[str]:
     trim=[Clip("text", 80)],
 )
 def help_(tx: Tx, req: Help) -> HelpText:
-    """How to work here: the protocol, tags, proof, and the daily flow."""
+    """Explain how to use Longhouse: the protocol, tags, proof and daily flow."""
     return HelpText(text=help_text(tx.facts.registry))

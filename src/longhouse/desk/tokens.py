@@ -1,7 +1,7 @@
-"""`system.token.*`: who may call this server. A credential is shown once; only its digest is kept.
+"""`system.token.*`: who may call this server. A token is shown once; only its digest is stored.
 
-The digest is a plain SHA-256: tokens are 256 random bits, so there is nothing to guess. A token
-with a name acts as the agent of that name and as no other.
+The digest is a plain SHA-256: tokens are 256 random bits, so guessing is hopeless. A token with a
+name acts as the agent with that name and as no other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HOUR_MS = 3_600_000
 
 
 def digest_of(token: str) -> str:
-    """What is stored of a token."""
+    """The digest that is stored for a token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -47,7 +47,7 @@ def new_token(tx: Tx) -> str:
 
 
 def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
-    """Another credential for a token whose first one may have got lost on its way."""
+    """Issue a new secret for a token whose first answer may have been lost."""
     token = new_token(tx)
     if not tx.one(
         sql.token_reissue,
@@ -57,8 +57,8 @@ def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
         now=tx.now_ms,
     ):
         raise Conflict(
-            f"idempotency_key: {answer['id']}, which it made, was revoked",
-            recovery="make another token with a new key",
+            f"idempotency_key: it created {answer['id']}, which has been revoked",
+            recovery="create another token with a new key",
         )
     tx.append("system", answer["id"], "token_reissued")
     return token
@@ -75,11 +75,11 @@ def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
     example=CreateToken(role="viewer", name="wall"),
 )
 def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
-    """Make a token; the answer is the only place that ever shows it."""
+    """Create a token; only this answer ever shows it."""
     workspaces = sorted({check_workspace(name) for name in req.workspaces})
     if workspaces and req.role == "operator":
         raise InvalidInput(
-            "workspaces: an operator may make tokens for every workspace, so this limits nothing",
+            "workspaces: an operator can create tokens for any workspace, so this limits nothing",
             recovery="choose a lower role, or leave workspaces out",
         )
     token = new_token(tx)
@@ -96,7 +96,7 @@ def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
         workspaces=msgspec.json.encode(workspaces).decode() if workspaces else None,
         expires_at_ms=expires,
     )
-    if not req.client:  # a client that begins to work is no event of the workspace that it finds
+    if not req.client:  # a client's automatic token is not an event of the workspace
         tx.append("system", token_id, "token_created", {"role": req.role, "name": req.name.strip()})
     return TokenCreated(
         id=token_id,
@@ -110,7 +110,7 @@ def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
 
 
 def workspaces_of(stored: str | None) -> tuple[str, ...] | None:
-    """What a token is limited to; None is nothing."""
+    """The workspaces a token is limited to; None means no limit."""
     return tuple(msgspec.json.decode(stored)) if stored else None
 
 
@@ -123,7 +123,7 @@ def workspaces_of(stored: str | None) -> tuple[str, ...] | None:
     trim=[Pop("tokens")],
 )
 def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
-    """Which tokens there are, newest first, without the credentials."""
+    """List the tokens, newest first, without their secrets."""
     rows = tx.all(sql.token_list, token_id=req.id, limit=req.limit + 1)
     page = [
         TokenRow(
@@ -151,10 +151,10 @@ def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
     example=RevokeToken(id="TOK-0a1b2c3d4e"),
 )
 def revoke_token(tx: Tx, req: RevokeToken) -> TokenRevoked:
-    """End a token: its next call is refused, its open streams and waits end within a second."""
+    """Revoke a token: its calls are refused, its open streams and waits end within a second."""
     if tx.one(sql.token_revoke, token_id=req.id, now=tx.now_ms) is None:
         raise UnknownId(
-            f"id: there is no live token {req.id[:64]!r}", recovery="list them: system.token.list"
+            f"id: there is no active token {req.id[:64]!r}", recovery="list them: system.token.list"
         )
     tx.append("system", req.id, "token_revoked")
     return TokenRevoked(id=req.id, revoked=True)

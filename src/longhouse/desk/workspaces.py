@@ -1,4 +1,4 @@
-"""`workspace.*`: which workspaces there are, and which one this connection means by default."""
+"""`workspace.*`: lists the workspaces and sets this connection's default."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = []
     needs_workspace=False,
 )
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
-    """Make a workspace the default of this connection."""
+    """Make a workspace the default for this connection."""
     name = req.workspace
     permit_workspace(tx.facts, name, tx.by.workspaces)
     if tx.session is None or not tx.session.kept:
         raise Conflict(
-            "this connection keeps no session, so no default can be remembered",
+            "workspace: this connection has no session that could remember a default",
             recovery=f"pass workspace={req.workspace} with each call",
         )
     previous = tx.session.workspace
@@ -48,7 +48,7 @@ def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     needs_workspace=False,
 )
 def reset_workspace(tx: Tx, req: ResetWorkspace) -> WorkspaceChosen:
-    """Go back to the configured workspace."""
+    """Return to the configured workspace."""
     previous = tx.session.workspace if tx.session else None
     if tx.session:
         tx.session.workspace = None
@@ -81,7 +81,7 @@ def _chosen(tx: Tx, previous: str | None, *, cleared: bool = False) -> Workspace
     trim=[Pop("workspaces")],
 )
 def list_workspaces(tx: Tx, req: ListWorkspaces) -> WorkspacePage:
-    """Which workspaces this store holds, as far as this server may show them."""
+    """List the workspaces in this store that the caller may see."""
     facts = tx.facts
     allowed = facts.workspace_allowlist
     if facts.workspace_lock and not allowed:

@@ -1,4 +1,4 @@
-"""Who asks: what a view shows to one agent and to nobody else."""
+"""How a caller names itself, to see what a view shows only to one agent."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from longhouse.kernel.values import Request, ResultT
 __all__ = ["ByAgent", "Name", "Token"]
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=200, description="who asks, with agent_token")]
+Name = Annotated[str, Meta(min_length=1, max_length=200, description="you, with agent_token")]
 Token = Annotated[
-    str, Meta(min_length=1, max_length=200, description="proves who asks; from agents.register")
+    str, Meta(min_length=1, max_length=200, description="your token, from agents.register")
 ]
 
 
 class ByAgent(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """ByAgent by an agent that may name itself, to see its own focus, mail and reservations."""
+    """A request whose caller may name itself, to see its own focus, mail and reservations."""
 
     agent: Name | None = None
     agent_token: Token | None = None

@@ -1,4 +1,4 @@
-"""Requests and results of the strict gate and of the macros that end work."""
+"""Requests and results of the strict gate and of the macros that finish work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Proof = Annotated[
     Annotated[str, Meta(min_length=1, max_length=20_000)]
     | Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=20)],
     Meta(
-        description="what shows it, a line each: CMD: make test (exit 0), LINK: …, a ref",
+        description="proof, one per line: CMD: make test (exit 0), LINK: …, a ref",
         examples=["CMD: make test (exit 0)"],
     ),
     also("evidence", "proofs", "checks", "receipts", "items"),
@@ -44,11 +44,11 @@ Note = Annotated[str, Meta(min_length=1, max_length=100_000), also("text", "mess
 
 
 class ShowGate(StepTarget["GateShown"], frozen=True, kw_only=True):
-    """Whether the strict gate would let a step close."""
+    """Check whether the strict gate would let a step close."""
 
 
 class GateMiss(Value, frozen=True, kw_only=True):
-    """What the gate misses; `refs` are the cards that it is about."""
+    """Something the gate finds missing; `refs` are the cards it is about."""
 
     code: GateCode
     message: str
@@ -66,14 +66,14 @@ class GateShown(Result, frozen=True, kw_only=True):
 
 
 class Override(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why the strict gate is passed, and what may come of it; both go on record."""
+    """Why the strict gate is skipped, and the risk of doing so; both are recorded."""
 
     reason: Said
     risk: Said
 
 
 class CloseStepNow(StepTarget["StepClosed"], frozen=True, kw_only=True):
-    """Note, prove, pass the gate and close a step, then see how to go on."""
+    """Add a note and proof, close a step, and get what you need to continue."""
 
     checkpoints: Annotated[Checkpoints, also("checkpoint", "confirm", "gates")] = "gate"
     proof: Proof = []
@@ -95,7 +95,7 @@ class StepClosed(Result, frozen=True, kw_only=True):
 
 
 class Finish(Target["Finished"], frozen=True, kw_only=True):
-    """End a plan or task, with a last note and what the next one should know."""
+    """Finish or cancel a plan or task, with a final note and a handoff."""
 
     status: Annotated[Literal["DONE", "CANCELED"], also("state", "outcome")] = "DONE"
     final_note: Annotated[Note, also("note", "summary")] | None = None
@@ -110,7 +110,7 @@ class Finished(Result, frozen=True, kw_only=True):
 
 
 class CreateDone(NewWork["CreatedDone"], frozen=True, kw_only=True):
-    """Record work that was done already: a task of one step, proved and closed."""
+    """Record work that is already done: a task with one step, proved and closed."""
 
     checkpoints: Annotated[Checkpoints, also("checkpoint", "confirm", "gates")] = "gate"
     proof: Proof

@@ -1,4 +1,4 @@
-"""What the views of a plan or task share: who asks, and how much is shown."""
+"""Arguments that the views of a plan or task share: the caller, and how much to show."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from longhouse.work.types.entities import Target
 __all__ = ["ByAgentAbout", "ResumeChars", "View"]
 
 View = Literal["full", "smart", "explore", "audit", "focus_only"]
-"""How much of a plan or task is shown; see `desk.lenses`."""
+"""How much of a plan or task to show; see `desk.lenses`."""
 
 ResumeChars = Annotated[int, Meta(ge=200, le=40_000)]
-"""How long the resumption in the answer of a macro may be."""
+"""The maximum length of the resume in a macro's answer."""
 
 
 class ByAgentAbout(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """Asked about a plan or task by an agent that may name itself."""
+    """A request about a plan or task whose caller may name itself."""
 
     agent: Name | None = None
     agent_token: Token | None = None

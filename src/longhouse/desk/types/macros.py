@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Delegate(Request["Delegated"], frozen=True, kw_only=True):
-    """Make a task with verification steps, its cockpit note, and a job that must prove itself."""
+    """Create a task with verification steps, its cockpit note, and a job that requires proof."""
 
     task_title: Annotated[Title, also("title", "name", "task", "goal")]
     description: Annotated[Paragraph, also("prompt", "text", "body", "instructions")] | None = None
@@ -73,7 +73,7 @@ class Delegated(Result, frozen=True, kw_only=True):
 
 
 class Diagnose(Target["Diagnosis"], frozen=True, kw_only=True):
-    """Is everything in order, and what to do about what is not."""
+    """Check the workspace and a plan or task for problems, with fixes."""
 
 
 class Diagnosis(Result, frozen=True, kw_only=True):
@@ -89,13 +89,13 @@ class Diagnosis(Result, frozen=True, kw_only=True):
 
 
 class GetSnapshot(ByAgentAbout["Snapshot"], frozen=True, kw_only=True):
-    """Where the work in focus stands."""
+    """The state of the work in focus."""
 
     delta: Annotated[
-        bool, Meta(description="also what others did since you last looked, which counts as seen")
+        bool, Meta(description="also what others did since you last asked; marks it as seen")
     ] = False
     since: Annotated[Seq, Meta(description="with delta: after this seq instead")] | None = None
-    read_only: Annotated[bool, Meta(description="leave what you have seen as it is")] = False
+    read_only: Annotated[bool, Meta(description="do not mark the delta as seen")] = False
 
 
 class Snapshot(Result, frozen=True, kw_only=True):

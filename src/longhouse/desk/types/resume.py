@@ -35,7 +35,7 @@ Many = Annotated[int, Meta(ge=0, le=200)]
 
 
 class ResumeSuper(ByAgentAbout["ResumedSuper"], frozen=True, kw_only=True):
-    """All that one needs to go on with a plan or task; limits left out follow the view."""
+    """Everything needed to continue a plan or task; omitted limits follow the view."""
 
     view: View | None = None
     context_budget: Annotated[int, Meta(ge=0, description="alias of max_chars")] | None = None
@@ -50,13 +50,13 @@ class ResumeSuper(ByAgentAbout["ResumedSuper"], frozen=True, kw_only=True):
     engine_signals_limit: Few | None = None
     engine_actions_limit: Few | None = None
     graph_diff: Annotated[
-        bool, Meta(description="also the cards that differ on branches with unmerged notes")
+        bool, Meta(description="include cards that differ on branches with unmerged notes")
     ] = False
     read_only: bool = True
 
 
 class Fact(Value, frozen=True, kw_only=True):
-    """One thing to know, in a line; `ref` opens what it is from."""
+    """One thing to know, on one line; `ref` opens its source."""
 
     about: str
     text: str
@@ -64,7 +64,7 @@ class Fact(Value, frozen=True, kw_only=True):
 
 
 class HandoffCapsule(Value, frozen=True, kw_only=True):
-    """What survives the smallest budget: where you are, and the call that brings it on."""
+    """The part that fits the smallest budget: your position and the next call."""
 
     type: Literal["handoff_capsule"]
     version: int
@@ -77,7 +77,7 @@ class HandoffCapsule(Value, frozen=True, kw_only=True):
 
 
 class PlanAbove(Value, frozen=True, kw_only=True):
-    """The plan that a task belongs to, and what it is for."""
+    """The plan that a task belongs to, and its purpose."""
 
     id: str
     title: str
@@ -113,7 +113,7 @@ class CardsApart(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class Records(Value, frozen=True, kw_only=True):
-    """What the facts were taken from, as the rooms show it."""
+    """The records behind the facts."""
 
     plan: PlanAbove | None = None
     waits_for: list[WaitsFor] = []
@@ -136,7 +136,7 @@ class Records(Value, frozen=True, kw_only=True):
 
 
 class ResumedSuper(Result, frozen=True, kw_only=True):
-    """`facts` are in the order of their weight; the records that they are from follow."""
+    """`facts` come in order of importance; `records` holds their sources."""
 
     ref: str
     next: str

@@ -13,7 +13,7 @@ __all__ = ["Reference", "Start", "Started"]
 
 
 class Start(NewWork["Started"], frozen=True, kw_only=True):
-    """Start on a task: made with steps, in focus, ready to go on with."""
+    """Create a task with steps, focus on it, and get what you need to begin."""
 
     view: View = "smart"
     refs: bool = False
@@ -21,7 +21,7 @@ class Start(NewWork["Started"], frozen=True, kw_only=True):
 
 
 class Reference(Value, frozen=True, kw_only=True):
-    """Something that `open` shows."""
+    """Something that `open` can show."""
 
     kind: Literal["TASK", "PLAN"]
     id: str

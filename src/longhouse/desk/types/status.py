@@ -53,7 +53,7 @@ class WorkspacePolicy(Value, frozen=True, kw_only=True):
 
 
 class ExecuteNext(ByAgent["NextFound"], frozen=True, kw_only=True):
-    """What to do next."""
+    """Get the next actions."""
 
 
 class NextFound(Result, frozen=True, kw_only=True):
@@ -63,11 +63,11 @@ class NextFound(Result, frozen=True, kw_only=True):
 
 
 class GetStatus(ByAgent["Status"], frozen=True, kw_only=True):
-    """Where am I, and what is the best next action."""
+    """Show the current state and the best next action."""
 
 
 class Held(Value, frozen=True, kw_only=True):
-    """A step or paths that somebody holds; `mine` when it is the one who asks."""
+    """A step or path that an agent holds; `mine` if the caller holds it."""
 
     what: str
     by: str
@@ -76,7 +76,7 @@ class Held(Value, frozen=True, kw_only=True):
 
 
 class JobLine(Value, frozen=True, kw_only=True):
-    """The one job of a task that is under way: its marker, and its question or last word."""
+    """The active job of a task, with its marker and its question or latest message."""
 
     id: str
     status: str
@@ -89,7 +89,7 @@ class JobLine(Value, frozen=True, kw_only=True):
 
 
 class Happening(Value, frozen=True, kw_only=True):
-    """One thing that somebody else did."""
+    """One change made by another caller."""
 
     what: str
     by: str | None = None
@@ -97,7 +97,7 @@ class Happening(Value, frozen=True, kw_only=True):
 
 
 class Happenings(Value, frozen=True, kw_only=True):
-    """What others did after `since`, newest first; `until` is where to go on."""
+    """What others did after `since`, newest first; `until` is where to continue."""
 
     since: int
     until: int
@@ -107,7 +107,7 @@ class Happenings(Value, frozen=True, kw_only=True):
 
 
 class Since(Value, frozen=True, kw_only=True):
-    """What others did after the caller last looked: how much, up to a hundred."""
+    """How many changes others made since the caller last asked, up to a hundred."""
 
     seq: int
     changes: int

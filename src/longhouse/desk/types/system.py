@@ -1,4 +1,4 @@
-"""Requests and results about the house itself: commands, workspaces, tokens, skills."""
+"""Requests and results of commands about the house: commands, workspaces, tokens, skills."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RoleName = Literal["viewer", "agent", "manager", "operator"]
 
 
 class SchemaGet(Request, frozen=True, kw_only=True):
-    """The arguments of one command."""
+    """Show the arguments of one command."""
 
     cmd: Annotated[
         str, Meta(min_length=1, max_length=128), also("command", "name", "op", "tool", "cmd_name")
@@ -72,7 +72,7 @@ class CommandSchema(Result, frozen=True, kw_only=True):
     op: str | None
     args_schema: dict[str, Any]
     common_args: list[str]
-    """What it takes as every command does; `system.help` explains them."""
+    """Arguments common to all commands; `system.help` explains them."""
     example_minimal_args: dict[str, Any]
     example_valid_call: dict[str, Any]
     doc_ref: dict[str, str]
@@ -85,7 +85,7 @@ class CommandSchema(Result, frozen=True, kw_only=True):
 
 
 class ListCommands(Request, frozen=True, kw_only=True):
-    """Page through the commands."""
+    """List the commands, page by page."""
 
     prefix: Annotated[
         str,
@@ -101,7 +101,7 @@ class CommandRow(Value, frozen=True, kw_only=True):
     cmd: str
     summary: str
     portal: str | None = None
-    """The tool that takes it, where that is not the first word of its name."""
+    """The tool that accepts it, if that is not the first word of its name."""
     op: str | None = None
     tier: str = "advanced"
     writes: bool = False
@@ -124,19 +124,18 @@ class CommandPage(Result, frozen=True, kw_only=True):
 
 
 class SummariseOps(Request, frozen=True, kw_only=True):
-    """What the surface consists of."""
+    """Summarize the tools, ops and commands."""
 
 
 class OpsSummary(Result, frozen=True, kw_only=True):
     surface: dict[str, Any]
     registry: dict[str, Any]
     capabilities: dict[str, str]
-    """What goes together with background processes, by the id that other tools know it by: the
-    command that does it."""
+    """Capability ids used by other tools for background processes, each with its command."""
 
 
 class Lookup(Request, frozen=True, kw_only=True):
-    """The command that an old tool name stands for."""
+    """Find the command for an old tool name."""
 
     old_name: Annotated[str, Meta(min_length=1, max_length=128), also("name", "tool", "cmd", "old")]
 
@@ -150,7 +149,7 @@ class CommandFound(Result, frozen=True, kw_only=True):
 
 
 class Open(Request, frozen=True, kw_only=True):
-    """Open one artifact by id or ref."""
+    """Open any record by id or ref."""
 
     id: Annotated[
         str,
@@ -160,12 +159,12 @@ class Open(Request, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
     include_drafts: bool = False
     include_content: Annotated[
-        bool, Meta(description="false leaves out what an entry, card, message or output says")
+        bool, Meta(description="false omits the text of an entry, card, message or output")
     ] = True
 
 
 class GetSkill(Request["Skill"], frozen=True, kw_only=True):
-    """A behaviour pack to put into an agent's prompt."""
+    """Get a behavior pack to put in an agent's prompt."""
 
     profile: SkillProfile = "daily"
 
@@ -177,7 +176,7 @@ class Skill(Result, frozen=True, kw_only=True):
 
 
 class GetStorage(Request, frozen=True, kw_only=True):
-    """Where the store is."""
+    """Show where the store is."""
 
 
 class Storage(Result, frozen=True, kw_only=True):
@@ -187,7 +186,7 @@ class Storage(Result, frozen=True, kw_only=True):
 
 
 class Init(Request, frozen=True, kw_only=True):
-    """Make the workspace with its default branch."""
+    """Create the workspace with its default branch."""
 
 
 class Initialised(Result, frozen=True, kw_only=True):
@@ -199,7 +198,7 @@ class Initialised(Result, frozen=True, kw_only=True):
 
 
 class Help(Request, frozen=True, kw_only=True):
-    """How to work here."""
+    """Explain how to use Longhouse."""
 
 
 class HelpText(Result, frozen=True, kw_only=True):
@@ -210,26 +209,26 @@ WorkspaceName = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class CreateToken(Request, frozen=True, kw_only=True):
-    """Make a token for a caller of this server."""
+    """Create a token for callers of this server."""
 
     role: RoleName = "agent"
     name: Annotated[
-        str, Meta(max_length=64, description="whom it acts as"), also("label", "agent", "for")
+        str, Meta(max_length=64, description="the agent it acts as"), also("label", "agent", "for")
     ] = ""
     client: Annotated[
         str,
         Meta(
             pattern=r"\A[a-z0-9-]{0,32}\Z",
-            title="up to 32 lower-case letters, digits and -",
-            description="the MCP client whose entry works under it",
+            title="up to 32 lowercase letters, digits and -",
+            description="the MCP client that uses it",
         ),
     ] = ""
     workspaces: Annotated[
-        list[WorkspaceName], Meta(max_length=64, description="only these; none means all")
+        list[WorkspaceName], Meta(max_length=64, description="only these; empty means all")
     ] = []
-    expires_hours: (
-        Annotated[int, Meta(ge=1, le=87_600, description="it stops working after so long")] | None
-    ) = None
+    expires_hours: Annotated[int, Meta(ge=1, le=87_600, description="lifetime in hours")] | None = (
+        None
+    )
 
 
 class TokenCreated(Result, frozen=True, kw_only=True):
@@ -243,7 +242,7 @@ class TokenCreated(Result, frozen=True, kw_only=True):
 
 
 class ListTokens(Request, frozen=True, kw_only=True):
-    """Which tokens there are."""
+    """List the tokens."""
 
     id: Annotated[str, Meta(min_length=1, max_length=64, description="only this one")] | None = None
     limit: Limit = 100
@@ -267,7 +266,7 @@ class TokenPage(Result, frozen=True, kw_only=True):
 
 
 class RevokeToken(Request, frozen=True, kw_only=True):
-    """End a token."""
+    """Revoke a token."""
 
     id: Annotated[str, Meta(min_length=1, max_length=64), also("token_id", "token", "name")]
 
@@ -278,7 +277,7 @@ class TokenRevoked(Result, frozen=True, kw_only=True):
 
 
 class UseWorkspace(Request, frozen=True, kw_only=True):
-    """Make a workspace the default of this connection."""
+    """Make a workspace the default for this connection."""
 
     workspace: Annotated[
         str, Meta(min_length=1, max_length=128), also("name", "id", "ws", "project")
@@ -286,7 +285,7 @@ class UseWorkspace(Request, frozen=True, kw_only=True):
 
 
 class ResetWorkspace(Request, frozen=True, kw_only=True):
-    """Go back to the configured workspace."""
+    """Return to the configured workspace."""
 
 
 class WorkspaceChosen(Result, frozen=True, kw_only=True):
@@ -299,7 +298,7 @@ class WorkspaceChosen(Result, frozen=True, kw_only=True):
 
 
 class ListWorkspaces(Request, frozen=True, kw_only=True):
-    """Which workspaces this store holds."""
+    """List the workspaces in this store."""
 
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
 
