@@ -62,7 +62,7 @@ export interface AddArtifact {
   expires_in_s?: number | null;
 }
 
-/** Write a card with what was decided. */
+/** Write a card with a decision. */
 export interface AddDecision {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -75,7 +75,7 @@ export interface AddDecision {
   blocks?: string[] | null;
 }
 
-/** Write a card with what was seen. */
+/** Write a card with an observation. */
 export interface AddEvidence {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -88,7 +88,7 @@ export interface AddEvidence {
   blocks?: string[] | null;
 }
 
-/** Write a card that says what the problem is. */
+/** Write a card that states the problem. */
 export interface AddFrame {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -101,7 +101,7 @@ export interface AddFrame {
   blocks?: string[] | null;
 }
 
-/** Write a card with something that may be so. */
+/** Write a card with a claim that may be true. */
 export interface AddHypothesis {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -114,7 +114,7 @@ export interface AddHypothesis {
   blocks?: string[] | null;
 }
 
-/** Write a card with something worth knowing, for everybody to see. */
+/** Write a card with something worth remembering, visible to everyone. */
 export interface AddKnowledge {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -287,7 +287,7 @@ export interface AllowTool {
   justification?: string | null;
 }
 
-/** One part of the system, by the name that people use for it. */
+/** A named part of the system. */
 export interface Anchor {
   id: string;
   title: string;
@@ -303,7 +303,7 @@ export interface Anchor {
   registered: boolean;
 }
 
-/** An anchor to make or change; what is not given stays. */
+/** An anchor to create or change; fields left out stay as they are. */
 export interface AnchorDraft {
   id: string;
   title?: string | null;
@@ -342,7 +342,7 @@ export interface AnchorList {
   has_more: boolean;
 }
 
-/** Write down something about one part of the system, making its anchor if need be. */
+/** Write a card about one part of the system; creates its anchor if needed. */
 export interface AnchorNote {
   anchor: string;
   content: string;
@@ -447,7 +447,7 @@ export interface ApplyChanges {
   changed?: ChangedFiles | null;
 }
 
-/** Write nodes and edges, all of the operations or none. */
+/** Write nodes and edges: all operations apply, or none. */
 export interface ApplyGraph {
   ops: (NodeUpsert | NodeDelete | EdgeUpsert | EdgeDelete)[];
   target?: string | TargetRef | null;
@@ -542,7 +542,7 @@ export interface Attention {
   stale: boolean;
 }
 
-/** Several task commands at once. */
+/** Run several task commands in one transaction. */
 export interface Batch {
   operations: Operation[];
   compact?: boolean;
@@ -553,7 +553,7 @@ export interface BatchDone {
   count: number;
 }
 
-/** What rests on a card. */
+/** Show what depends on a card. */
 export interface Blast {
   card: string;
 }
@@ -565,7 +565,7 @@ export interface BlastShown {
   has_more_rests: boolean;
 }
 
-/** Mark a step as blocked, or free again. */
+/** Mark a step as blocked or unblocked. */
 export interface Block {
   task?: string | null;
   plan?: string | null;
@@ -577,7 +577,7 @@ export interface Block {
   reason?: string | null;
 }
 
-/** Make several anchors at once. */
+/** Create or update several anchors at once. */
 export interface BootAnchors {
   anchors: AnchorDraft[];
 }
@@ -587,7 +587,7 @@ export interface Booted {
   created: boolean;
 }
 
-/** Make a plan where needed, a task and its steps, in one call. */
+/** Create a task and its steps, and a plan if needed, in one call. */
 export interface Bootstrap {
   task_title: string;
   plan?: string | null;
@@ -645,7 +645,7 @@ export interface Branched {
   base_seq?: number | null;
 }
 
-/** The target has nothing yet, but the checkout has. */
+/** What the checkout has, given when the target has nothing yet. */
 export interface Bridge {
   checkout: string;
   docs: PlaceDocs;
@@ -672,7 +672,7 @@ export interface Candidate {
   evidence: string;
 }
 
-/** What survives the smallest budget: where it stands and what to do. */
+/** The part that fits the smallest budget: the current state and what to do next. */
 export interface Capsule {
   type: "handoff_capsule";
   version: number;
@@ -681,7 +681,7 @@ export interface Capsule {
   handoff: Handoff;
 }
 
-/** One thing to do; `call` runs as it stands. */
+/** One thing to do; `call` runs as is. */
 export interface CapsuleAction {
   kind: string;
   title: string;
@@ -816,7 +816,7 @@ export interface CardsChanged {
   applied: CardsApplied;
 }
 
-/** A node or edge as `to` has it; `seq` is its version and pages the list. */
+/** A node or edge as `to` shows it; `seq` identifies the version and serves as cursor. */
 export interface Change {
   kind: "edge" | "node";
   seq: number;
@@ -859,7 +859,7 @@ export interface CheckedOut {
   current: string;
 }
 
-/** Choose the branch that commands without a target mean. */
+/** Choose the branch that commands without a target use. */
 export interface Checkout {
   ref: string;
 }
@@ -918,11 +918,11 @@ export interface Claimed {
   event: JobEvent | null;
 }
 
-/** Focus on nothing. */
+/** Clear your focus. */
 export interface ClearFocus {
 }
 
-/** Confirm checkpoints, with the proof of them where there is some, and close the step. */
+/** Confirm checkpoints, attach proof if given, and close the step. */
 export interface CloseStep {
   task?: string | null;
   plan?: string | null;
@@ -934,7 +934,7 @@ export interface CloseStep {
   proof?: string | string[];
 }
 
-/** Note, prove, pass the gate and close a step, then see how to go on. */
+/** Add a note and proof, close a step, and get what you need to continue. */
 export interface CloseStepNow {
   task?: string | null;
   plan?: string | null;
@@ -950,7 +950,7 @@ export interface CloseStepNow {
   resume_max_chars?: number;
 }
 
-/** Close a subgoal, with the card that answers it. */
+/** Close a subgoal, optionally with the card that answers it. */
 export interface CloseSubgoal {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -1009,7 +1009,7 @@ export interface CommandSchema {
   safety: Safety;
 }
 
-/** A note as version control shows it. */
+/** A note, as shown by version control. */
 export interface Commit {
   ref: string;
   seq: number;
@@ -1030,7 +1030,7 @@ export interface CommitLog {
   pagination: Pagination;
 }
 
-/** Append one note to a plan's or task's notes, or to a document of a branch. */
+/** Append a note to the notes of a plan or task, or to a document on a branch. */
 export interface CommitNote {
   content: string;
   target?: string | TargetRef | null;
@@ -1145,13 +1145,13 @@ export interface Context {
   tasks_pagination: ListPagination;
 }
 
-/** Whether anybody could take over from what was written down. */
+/** Whether the notes are enough for someone else to take over. */
 export interface ContextHealth {
   status: "ok" | "warn";
   codes?: string[];
 }
 
-/** Radar and newest events. */
+/** The radar and newest events of a plan or task. */
 export interface ContextPack {
   task?: string | null;
   plan?: string | null;
@@ -1183,7 +1183,7 @@ export interface Conversation {
   limit?: number;
 }
 
-/** What the slice amounts to. */
+/** The number of cards in a slice, in total and by type. */
 export interface Counted {
   cards: number;
   by_type: { [key: string]: number };
@@ -1194,13 +1194,13 @@ export interface Counts {
   running: number;
 }
 
-/** Make a branch from a snapshot of another; nothing is copied. */
+/** Create a branch from a snapshot of another; nothing is copied. */
 export interface CreateBranch {
   name: string;
   from?: string | null;
 }
 
-/** Record work that was done already: a task of one step, proved and closed. */
+/** Record work that is already done: a task with one step, proved and closed. */
 export interface CreateDone {
   task_title: string;
   plan?: string | null;
@@ -1217,7 +1217,7 @@ export interface CreateDone {
   override?: Override | null;
 }
 
-/** Write a note on a branch, making it or checking it out first. */
+/** Write a note on a branch, which is created if needed and checked out. */
 export interface CreateIdea {
   name?: string | null;
   from?: string | null;
@@ -1254,7 +1254,7 @@ export interface CreateJob {
   meta?: { [key: string]: unknown } | null;
 }
 
-/** Make a plan, or a task of a plan. */
+/** Create a plan, or a task in a plan. */
 export interface CreatePlan {
   title: string;
   kind?: "plan" | "task" | null;
@@ -1267,14 +1267,14 @@ export interface CreatePlan {
   assignee?: string | null;
 }
 
-/** Name a commit. */
+/** Tag a commit. */
 export interface CreateTag {
   name: string;
   from?: string | number | null;
   force?: boolean;
 }
 
-/** Make a token for a caller of this server. */
+/** Create a token for callers of this server. */
 export interface CreateToken {
   role?: "agent" | "manager" | "operator" | "viewer";
   name?: string;
@@ -1337,7 +1337,7 @@ export interface Defaults {
   docs: Docs;
 }
 
-/** Say what a step is about. */
+/** Set a step's title, criteria, tests or blockers. */
 export interface Define {
   task?: string | null;
   plan?: string | null;
@@ -1351,7 +1351,7 @@ export interface Define {
   blockers?: string[] | null;
 }
 
-/** Make a task with verification steps, its cockpit note, and a job that must prove itself. */
+/** Create a task with verification steps, its cockpit note, and a job that requires proof. */
 export interface Delegate {
   task_title: string;
   description?: string | null;
@@ -1386,7 +1386,7 @@ export interface Delegated {
   resume: { [key: string]: unknown };
 }
 
-/** Remove a plan, a task or a step. */
+/** Delete a plan, a task or a step. */
 export interface Delete {
   task?: string | null;
   plan?: string | null;
@@ -1397,7 +1397,7 @@ export interface Delete {
   hanging?: "end" | "keep" | null;
 }
 
-/** Delete a branch; `force` when its base lacks notes or graph changes that are on it. */
+/** Delete a branch; needs `force` if it has notes or graph changes its base lacks. */
 export interface DeleteBranch {
   name: string;
   force?: boolean;
@@ -1424,7 +1424,7 @@ export interface Delta {
   next_since: string | null;
 }
 
-/** Is everything in order, and what to do about what is not. */
+/** Check the workspace and a plan or task for problems, with fixes. */
 export interface Diagnose {
   task?: string | null;
   plan?: string | null;
@@ -1449,7 +1449,7 @@ export interface Diagnostics {
   has_more: boolean;
 }
 
-/** What one branch's document has that another's has not. */
+/** Entries of a document that one branch shows and another does not. */
 export interface DiffDocument {
   from: string;
   to: string;
@@ -1459,7 +1459,7 @@ export interface DiffDocument {
   as_of?: number | null;
 }
 
-/** What is different on one branch, seen from another. */
+/** Nodes and edges that differ between two branches. */
 export interface DiffGraph {
   from: string;
   to: string;
@@ -1469,7 +1469,7 @@ export interface DiffGraph {
   as_of?: number | null;
 }
 
-/** How much the incoming side changed, over the keys merged or in conflict. */
+/** How much the branch changed, counted over merged and conflicting keys. */
 export interface DiffSummary {
   nodes_changed: number;
   edges_changed: number;
@@ -1483,7 +1483,7 @@ export interface DigestItem {
   message: Spoken;
 }
 
-/** What recent sessions of this project came to. */
+/** The outcome of this project's recent sessions. */
 export interface DigestTranscripts {
   root_dir?: string | null;
   cwd_prefix?: string | null;
@@ -1545,7 +1545,7 @@ export interface DocumentsMerged {
   pagination: Pagination;
 }
 
-/** Close a step that is verified. */
+/** Close a verified step. */
 export interface Done {
   task?: string | null;
   plan?: string | null;
@@ -1573,7 +1573,7 @@ export interface Edge {
   last_ts_ms: number;
 }
 
-/** Write an edge's tombstone. */
+/** Delete an edge. */
 export interface EdgeDelete {
   op: "edge_delete";
   from: string;
@@ -1587,7 +1587,7 @@ export interface EdgeKey {
   to: string;
 }
 
-/** Write an edge as given; its ends may come later. */
+/** Write an edge; its nodes may be written later. */
 export interface EdgeUpsert {
   op: "edge_upsert";
   from: string;
@@ -1596,7 +1596,7 @@ export interface EdgeUpsert {
   meta?: { [key: string]: unknown } | null;
 }
 
-/** Change a plan or task. */
+/** Edit fields of a plan or task. */
 export interface Edit {
   task?: string | null;
   plan?: string | null;
@@ -1615,7 +1615,7 @@ export interface Edit {
   contract_data?: { [key: string]: unknown } | null;
 }
 
-/** A plan's checklist. */
+/** Set or advance a plan's checklist. */
 export interface EditChecklist {
   plan?: string | null;
   steps?: string[] | null;
@@ -1636,7 +1636,7 @@ export interface Engine {
   truncated: boolean;
 }
 
-/** What to do about it; `calls` have the shape of an answer's actions, the last one clears. */
+/** What to do about a signal; the last of `calls` clears it. */
 export interface EngineAction {
   kind: string;
   priority: "high" | "low" | "medium";
@@ -1651,7 +1651,7 @@ export interface EngineRef {
   id: string;
 }
 
-/** A plan or task as it is now, and what records the change (nothing when there was none). */
+/** The updated plan or task, and the event that records the change (null if none). */
 export interface EntityMoved {
   id: string;
   kind: "plan" | "task";
@@ -1674,7 +1674,7 @@ export interface EntityOpened {
   degradation: { [key: string]: unknown };
 }
 
-/** One entry of a document, with the branch that it was written on. */
+/** One entry of a document, with the branch it was written on. */
 export interface Entry {
   seq: number;
   ts: string;
@@ -1703,7 +1703,7 @@ export interface Epic {
   status?: string | null;
 }
 
-/** One thing that happened to a plan, task or step. */
+/** An event in the life of a plan, task or step. */
 export interface Event {
   event_id: string;
   seq: number;
@@ -1731,7 +1731,7 @@ export interface EventSent {
   messages?: Message[];
 }
 
-/** One thing that a caller shows: `{kind: cmd, text: make test, exit_code: 0}`. */
+/** One piece of evidence to attach: `{kind: cmd, text: make test, exit_code: 0}`. */
 export interface Evidence {
   kind: "cmd" | "hash" | "job" | "link" | "note" | "ref" | "tool";
   text: string;
@@ -1739,18 +1739,18 @@ export interface Evidence {
   output?: string | null;
 }
 
-/** What to do next. */
+/** Get the next actions. */
 export interface ExecuteNext {
   agent?: string | null;
   agent_token?: string | null;
 }
 
-/** The map of anchors as text. */
+/** Export the map of anchors as text. */
 export interface ExportAnchors {
   format?: "mermaid" | "text";
 }
 
-/** Write a pack to a file of the project. */
+/** Write a pack to a file in the project. */
 export interface ExportContextPack {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -1776,7 +1776,7 @@ export interface ExportContextPack {
   max_chars?: number;
 }
 
-/** Everything needed to take a plan or task up again: refs, notes and trace. */
+/** Everything needed to resume a plan or task: refs, notes and trace. */
 export interface ExportDocuments {
   target?: string | TargetRef | null;
   notes_limit?: number;
@@ -1811,7 +1811,7 @@ export interface ExportedTrace {
   pagination: Pagination;
 }
 
-/** One thing to know, in a line; `ref` opens what it is from. */
+/** One thing to know, on one line; `ref` opens its source. */
 export interface Fact {
   about: string;
   text: string;
@@ -1864,7 +1864,7 @@ export interface Filters {
   mode?: string | null;
 }
 
-/** End a plan or task, with a last note and what the next one should know. */
+/** Finish or cancel a plan or task, with a final note and a handoff. */
 export interface Finish {
   task?: string | null;
   plan?: string | null;
@@ -1893,7 +1893,7 @@ export interface Finished {
   handoff: Handoff;
 }
 
-/** A call that mends an issue: `apply` is a complete portal call. */
+/** A call that fixes an issue: `apply` is a complete portal call. */
 export interface FixUp {
   id: string;
   purpose: string;
@@ -1918,7 +1918,7 @@ export interface FramesAppended {
   repeated: boolean;
 }
 
-/** What is open, by kind. */
+/** The open cards, by type. */
 export interface Frontier {
   hypotheses: Card[];
   questions: Card[];
@@ -1947,7 +1947,7 @@ export interface GapShown {
   lines: number;
 }
 
-/** What the gate misses; `refs` are the cards that it is about. */
+/** Something the gate finds missing; `refs` are the cards it is about. */
 export interface GateMiss {
   code: "BM10_NO_COUNTER_EDGES" | "BM4_HYPOTHESIS_NO_TEST" | "NO_CLAIM";
   message: string;
@@ -1964,7 +1964,7 @@ export interface GateShown {
   cards: number;
 }
 
-/** Plans and tasks of the workspace. */
+/** List the plans and tasks of the workspace. */
 export interface GetContext {
   plans_limit?: number;
   plans_cursor?: string | null;
@@ -1988,17 +1988,17 @@ export interface GetCrewStatus {
   limit?: number;
 }
 
-/** What happened since an event. */
+/** Events since a given event. */
 export interface GetDelta {
   since?: string | null;
   limit?: number;
 }
 
-/** What you are focused on. */
+/** Show your current focus. */
 export interface GetFocus {
 }
 
-/** What the next one needs to know. */
+/** What the next agent needs to know to take over. */
 export interface GetHandoff {
   task?: string | null;
   plan?: string | null;
@@ -2007,7 +2007,7 @@ export interface GetHandoff {
   limit?: number;
 }
 
-/** What was done to a plan or task. */
+/** The history of a plan or task. */
 export interface GetHistory {
   task?: string | null;
   plan?: string | null;
@@ -2016,7 +2016,7 @@ export interface GetHistory {
   limit?: number;
 }
 
-/** Who holds a step. */
+/** Show who holds a step. */
 export interface GetLease {
   task?: string | null;
   plan?: string | null;
@@ -2026,7 +2026,7 @@ export interface GetLease {
   expected_revision?: number | null;
 }
 
-/** What is this, why, how is it verified, what is next. */
+/** A plan or task at a glance: purpose, checks, next action, blockers. */
 export interface GetRadar {
   task?: string | null;
   plan?: string | null;
@@ -2034,12 +2034,12 @@ export interface GetRadar {
   read_only?: boolean;
 }
 
-/** A behaviour pack to put into an agent's prompt. */
+/** Get a behavior pack to put in an agent's prompt. */
 export interface GetSkill {
   profile?: "daily" | "research" | "strict" | "teamlead";
 }
 
-/** Where the work in focus stands. */
+/** The state of the work in focus. */
 export interface GetSnapshot {
   task?: string | null;
   plan?: string | null;
@@ -2051,13 +2051,13 @@ export interface GetSnapshot {
   read_only?: boolean;
 }
 
-/** Where am I, and what is the best next action. */
+/** Show the current state and the best next action. */
 export interface GetStatus {
   agent?: string | null;
   agent_token?: string | null;
 }
 
-/** Where the store is. */
+/** Show where the store is. */
 export interface GetStorage {
 }
 
@@ -2142,14 +2142,14 @@ export interface HandOff {
   requires_ack?: boolean;
 }
 
-/** What is done, what remains, what is risky. */
+/** What is done, what remains, and what the risks are. */
 export interface Handoff {
   done: string[];
   remaining: string[];
   risks: string[];
 }
 
-/** What survives the smallest budget: where you are, and the call that brings it on. */
+/** The part that fits the smallest budget: your position and the next call. */
 export interface HandoffCapsule {
   type: "handoff_capsule";
   version: number;
@@ -2168,7 +2168,7 @@ export interface HandoffShown {
   handoff: Handoff;
 }
 
-/** Something that a deleted task leaves behind, or left until now. */
+/** A job, lease or reservation of a deleted task, and what became of it. */
 export interface Hanging {
   kind: "job" | "lease" | "reservation";
   ref: string;
@@ -2176,14 +2176,14 @@ export interface Hanging {
   outcome?: "ended" | "kept" | null;
 }
 
-/** One thing that somebody else did. */
+/** One change made by another caller. */
 export interface Happening {
   what: string;
   by?: string | null;
   ref?: string | null;
 }
 
-/** What others did after `since`, newest first; `until` is where to go on. */
+/** What others did after `since`, newest first; `until` is where to continue. */
 export interface Happenings {
   since: number;
   until: number;
@@ -2196,7 +2196,7 @@ export interface Heard {
   lease: RunnerLease;
 }
 
-/** A step or paths that somebody holds; `mine` when it is the one who asks. */
+/** A step or path that an agent holds; `mine` if the caller holds it. */
 export interface Held {
   what: string;
   by: string;
@@ -2211,7 +2211,7 @@ export interface HeldTasks {
   after?: string | null;
 }
 
-/** How to work here. */
+/** Explain how to use Longhouse. */
 export interface Help {
 }
 
@@ -2234,7 +2234,7 @@ export interface Hit {
   message: Snippet;
 }
 
-/** How a plan's tasks stand; `stale` is counted up to a thousand. */
+/** A plan's tasks counted by state; `stale` is counted up to a thousand. */
 export interface Horizon {
   active: number;
   backlog: number;
@@ -2319,7 +2319,7 @@ export interface InboxPage {
   next_cursor?: number | null;
 }
 
-/** Make the workspace with its default branch. */
+/** Create the workspace with its default branch. */
 export interface Init {
 }
 
@@ -2411,7 +2411,7 @@ export interface JobLimits {
   max_cost_usd?: number | null;
 }
 
-/** The one job of a task that is under way: its marker, and its question or last word. */
+/** The active job of a task, with its marker and its question or latest message. */
 export interface JobLine {
   id: string;
   status: string;
@@ -2527,7 +2527,7 @@ export interface LaneCounts {
   top_open?: string | null;
 }
 
-/** Who thought what, where older stores kept agents apart. */
+/** Cards by lane; older stores gave each agent its own lane. */
 export interface LaneSummary {
   lanes: LaneCounts[];
   drafts: number;
@@ -2587,7 +2587,7 @@ export interface Linked {
   graph_ref?: string | null;
 }
 
-/** A card with the graph that it is in. */
+/** A card with the graph it is in. */
 export interface LinkedCard {
   id: string;
   type: string;
@@ -2602,7 +2602,7 @@ export interface LinkedCard {
   doc: string;
 }
 
-/** What a plan or task still lacks. */
+/** Check a plan or task for gaps, and get calls that fix them. */
 export interface Lint {
   task?: string | null;
   plan?: string | null;
@@ -2610,12 +2610,12 @@ export interface Lint {
   patches_limit?: number;
 }
 
-/** Find anchors whose relations are broken. */
+/** Find anchors with broken relations. */
 export interface LintAnchors {
   limit?: number;
 }
 
-/** Something that will get in the way. */
+/** A gap that will cause trouble later. */
 export interface LintIssue {
   severity: "error" | "warning";
   kind: "actionless" | "context" | "self_contradicting" | "unbounded" | "unnavigable" | "unproveable" | "unverifiable";
@@ -2625,7 +2625,7 @@ export interface LintIssue {
   target: string;
 }
 
-/** Look for knowledge that should be put in order. */
+/** Find knowledge cards that need cleanup. */
 export interface LintKnowledge {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -2652,7 +2652,7 @@ export interface ListAgents {
   limit?: number;
 }
 
-/** List the anchors. */
+/** List anchors. */
 export interface ListAnchors {
   text?: string | null;
   kind?: "boundary" | "component" | "contract" | "data" | "ops" | "test-surface" | null;
@@ -2675,7 +2675,7 @@ export interface ListBranches {
   deleted?: boolean;
 }
 
-/** Page through the commands. */
+/** List the commands, page by page. */
 export interface ListCommands {
   prefix?: string;
   offset?: number;
@@ -2726,7 +2726,7 @@ export interface ListPins {
   limit?: number;
 }
 
-/** Open tasks that wait for nothing. */
+/** List open tasks that wait for nothing. */
 export interface ListReady {
   cursor?: string | null;
   limit?: number;
@@ -2750,7 +2750,7 @@ export interface ListSubagents {
   cursor?: string | null;
 }
 
-/** List the tags by name. */
+/** List tags in order of name. */
 export interface ListTags {
   limit?: number;
   as_of?: number | null;
@@ -2766,11 +2766,11 @@ export interface ListTasks {
   cursor?: string | null;
 }
 
-/** The built-in templates. */
+/** List the built-in templates. */
 export interface ListTemplates {
 }
 
-/** Which tokens there are. */
+/** List the tokens. */
 export interface ListTokens {
   id?: string | null;
   limit?: number;
@@ -2780,7 +2780,7 @@ export interface ListTokens {
 export interface ListWakeups {
 }
 
-/** Which workspaces this store holds. */
+/** List the workspaces in this store. */
 export interface ListWorkspaces {
   limit?: number;
 }
@@ -2795,7 +2795,7 @@ export interface ListedBranch {
   checkout?: boolean;
 }
 
-/** Recent commits of a branch, or up to a tag or commit, newest first. */
+/** Recent commits of a branch, or those up to a tag or commit, newest first. */
 export interface LogCommits {
   ref?: string | null;
   cursor?: number | null;
@@ -2826,7 +2826,7 @@ export interface LogSeal {
   error?: string | null;
 }
 
-/** The command that an old tool name stands for. */
+/** Find the command for an old tool name. */
 export interface Lookup {
   old_name: string;
 }
@@ -2839,13 +2839,13 @@ export interface MakeCommit {
   meta?: { [key: string]: unknown } | null;
 }
 
-/** Make several anchors one; their ids become aliases. */
+/** Merge anchors into one; their ids become aliases. */
 export interface MergeAnchors {
   into: string;
   from: string[];
 }
 
-/** `theirs` comes from the branch, `ours` is the destination's; null means it was not there. */
+/** `theirs` is the branch's version, `ours` the destination's; null means it did not exist. */
 export interface MergeConflict {
   conflict_id: string;
   kind: "edge" | "node";
@@ -2868,7 +2868,7 @@ export interface MergeCount {
   has_more: boolean;
 }
 
-/** Copy the notes of one branch into another, each once. */
+/** Copy the notes of one branch into another, each only once. */
 export interface MergeDocuments {
   from: string;
   into?: string | null;
@@ -2879,7 +2879,7 @@ export interface MergeDocuments {
   merge_to_base?: boolean;
 }
 
-/** Merge a branch's graph back into its base, three ways. */
+/** Merge a branch's graph back into its base with a three-way merge. */
 export interface MergeGraph {
   from: string;
   into?: string | null;
@@ -2890,7 +2890,7 @@ export interface MergeGraph {
   merge_to_base?: boolean;
 }
 
-/** Merge the notes and the graph of an idea back. */
+/** Merge the notes and graph of an idea back. */
 export interface MergeIdea {
   from: string;
   into?: string | null;
@@ -2899,7 +2899,7 @@ export interface MergeIdea {
   dry_run?: boolean;
 }
 
-/** Merge cards that say the same into one. */
+/** Merge duplicate cards into one. */
 export interface MergeNominal {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -3032,7 +3032,7 @@ export interface NewFrame {
   profile?: string | null;
 }
 
-/** A step to add; its own steps come with it. */
+/** A step to add, with its substeps. */
 export interface NewStep {
   title: string;
   success_criteria: string[];
@@ -3080,13 +3080,13 @@ export interface Node {
   last_ts_ms: number;
 }
 
-/** Write a node's tombstone; its edges stay and graph.validate finds them. */
+/** Delete a node; its edges stay, and graph.validate reports them. */
 export interface NodeDelete {
   op: "node_delete";
   id: string;
 }
 
-/** Write a node as given; what is left out is not kept. */
+/** Write a node; fields left out are cleared. */
 export interface NodeUpsert {
   op: "node_upsert";
   id: string;
@@ -3106,7 +3106,7 @@ export interface NominalMerged {
   has_more: boolean;
 }
 
-/** Note how a step goes. */
+/** Add a note to a step. */
 export interface Note {
   task?: string | null;
   plan?: string | null;
@@ -3117,7 +3117,7 @@ export interface Note {
   note: string;
 }
 
-/** The note as kept, but for its content, of which at most 200 characters are repeated. */
+/** The note as stored; its content is cut to 200 characters. */
 export interface NoteCommitted {
   entry: Entry;
   ref: string;
@@ -3155,7 +3155,7 @@ export interface OpLogged {
   seq: number;
 }
 
-/** Open one artifact by id or ref. */
+/** Open any record by id or ref. */
 export interface Open {
   id: string;
   limit?: number;
@@ -3185,7 +3185,7 @@ export interface OpenSubgoal {
   title?: string | null;
 }
 
-/** Read around one record of a transcript. */
+/** Read a transcript around one record. */
 export interface OpenTranscript {
   ref: TranscriptRef;
   root_dir?: string | null;
@@ -3202,7 +3202,7 @@ export interface OpenedEntry {
   here?: boolean;
 }
 
-/** One command of the batch; arguments that every command takes go to the batch itself. */
+/** One command of a batch; pass common arguments such as `workspace` to the batch itself. */
 export interface Operation {
   cmd: string;
   args?: { [key: string]: unknown };
@@ -3263,13 +3263,13 @@ export interface OutputStored {
   created: boolean;
 }
 
-/** Why the strict gate is passed, and what may come of it; both go on record. */
+/** Why the strict gate is skipped, and the risk of doing so; both are recorded. */
 export interface Override {
   reason: string;
   risk: string;
 }
 
-/** Cards that block something, what was decided, what was shown. */
+/** Cards that block something, decisions and evidence. */
 export interface PackSignals {
   blockers: Card[];
   decisions: Card[];
@@ -3313,7 +3313,7 @@ export interface Page {
   pagination: Pagination;
 }
 
-/** Where a page stands; `next_cursor` continues it, with `as_of` where the page names one. */
+/** The position of a page; pass `next_cursor`, and `as_of` if present, to get the next one. */
 export interface Pagination {
   cursor: number | null;
   next_cursor?: number | null;
@@ -3333,7 +3333,7 @@ export interface Params {
   plan_step_id?: string | null;
 }
 
-/** Change fields of a step, or of a plan or task, one by one. */
+/** Change individual fields of a step, plan or task. */
 export interface Patch {
   task?: string | null;
   plan?: string | null;
@@ -3345,7 +3345,7 @@ export interface Patch {
   ops: PatchOp[];
 }
 
-/** One change of one field. */
+/** One change to one field. */
 export interface PatchOp {
   op: "append" | "remove" | "set" | "unset";
   field: string;
@@ -3361,7 +3361,7 @@ export interface Patched {
   event: Event;
 }
 
-/** Pin cards, or unpin them. */
+/** Pin or unpin cards. */
 export interface Pin {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -3421,7 +3421,7 @@ export interface PlaceDocs {
   graph: string;
 }
 
-/** A plan: tasks under one aim, with a checklist of its own. */
+/** A plan: tasks that share a goal, with a checklist. */
 export interface Plan {
   kind: "plan";
   id: string;
@@ -3442,7 +3442,7 @@ export interface Plan {
   updated_at_ms: number;
 }
 
-/** The plan that a task belongs to, and what it is for. */
+/** The plan that a task belongs to, and its purpose. */
 export interface PlanAbove {
   id: string;
   title: string;
@@ -3569,7 +3569,7 @@ export interface ProtocolEvent {
   ref: string;
 }
 
-/** Promote a card for everybody to see. */
+/** Publish a copy of a card that everyone sees. */
 export interface Publish {
   card_id: string;
   target?: string | TargetRef | null;
@@ -3591,7 +3591,7 @@ export interface Published {
   trace_ref: string | null;
 }
 
-/** Cards that match every filter. */
+/** Find cards that match all filters. */
 export interface QueryCards {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -3727,7 +3727,7 @@ export interface ReasoningRef {
   trace_doc: string;
 }
 
-/** One thing that was shown; `artifact` holds what did not fit into its line. */
+/** One piece of evidence; `artifact` holds output that did not fit on its line. */
 export interface Receipt {
   kind: "cmd" | "hash" | "job" | "link" | "note" | "ref" | "tool";
   text: string;
@@ -3763,7 +3763,7 @@ export interface RecordingPage {
   next_cursor: string | null;
 }
 
-/** What the facts were taken from, as the rooms show it. */
+/** The records behind the facts. */
 export interface Records {
   plan?: PlanAbove | null;
   waits_for?: WaitsFor[];
@@ -3806,7 +3806,7 @@ export interface RefPointer {
   current: string;
 }
 
-/** Something that `open` shows. */
+/** Something that `open` can show. */
 export interface Reference {
   kind: "PLAN" | "TASK";
   id: string;
@@ -3848,7 +3848,7 @@ export interface ReleaseJob {
   decline?: boolean;
 }
 
-/** Give a step back. */
+/** Release your lease on a step. */
 export interface ReleaseLease {
   task?: string | null;
   plan?: string | null;
@@ -3867,13 +3867,13 @@ export interface RemoveWakeup {
   rule: string;
 }
 
-/** Give an anchor another id; the old one becomes an alias. */
+/** Rename an anchor; the old id becomes an alias. */
 export interface RenameAnchor {
   from: string;
   to: string;
 }
 
-/** Give a branch another name; everything on it goes along. */
+/** Rename a branch; its content is unaffected. */
 export interface RenameBranch {
   old: string;
   new: string;
@@ -3888,7 +3888,7 @@ export interface Renew {
   root?: string | null;
 }
 
-/** Hold a step longer. */
+/** Extend your lease on a step. */
 export interface RenewLease {
   task?: string | null;
   plan?: string | null;
@@ -4016,7 +4016,7 @@ export interface ResetRef {
   branch?: string | null;
 }
 
-/** Go back to the configured workspace. */
+/** Return to the configured workspace. */
 export interface ResetWorkspace {
 }
 
@@ -4027,7 +4027,7 @@ export interface ResizeTask {
   cols: number;
 }
 
-/** Decide a conflict: take the branch's side, or keep the destination's. */
+/** Resolve a conflict: take the branch's version, or keep the destination's. */
 export interface ResolveConflict {
   conflict_id: string;
   resolution: "use_from" | "use_into";
@@ -4054,7 +4054,7 @@ export interface Resume {
   events_limit?: number;
 }
 
-/** A plan or task with what was decided, shown and what blocks. */
+/** A plan or task with its decisions, evidence and blockers. */
 export interface ResumePack {
   task?: string | null;
   plan?: string | null;
@@ -4079,7 +4079,7 @@ export interface ResumePacked {
   signals: Signals;
 }
 
-/** All that one needs to go on with a plan or task; limits left out follow the view. */
+/** Everything needed to continue a plan or task; omitted limits follow the view. */
 export interface ResumeSuper {
   task?: string | null;
   plan?: string | null;
@@ -4114,7 +4114,7 @@ export interface Resumed {
   timeline: Event[];
 }
 
-/** `facts` are in the order of their weight; the records that they are from follow. */
+/** `facts` come in order of importance; `records` holds their sources. */
 export interface ResumedSuper {
   ref: string;
   next: string;
@@ -4140,7 +4140,7 @@ export interface Retired {
   released: number;
 }
 
-/** End a token. */
+/** Revoke a token. */
 export interface RevokeToken {
   id: string;
 }
@@ -4216,7 +4216,7 @@ export interface Safety {
   confirm_level: "hard" | "none" | "soft";
 }
 
-/** Make a plan or task from a template. */
+/** Create a plan or task from a template. */
 export interface Scaffold {
   template: string;
   title: string;
@@ -4235,14 +4235,14 @@ export interface Scaffolded {
   events: Event[];
 }
 
-/** `truncated` means that max_bytes_total ended the scan. */
+/** What was scanned; `truncated` means that max_bytes_total stopped the scan. */
 export interface Scanned {
   files: number;
   bytes: number;
   truncated: boolean;
 }
 
-/** The arguments of one command. */
+/** Show the arguments of one command. */
 export interface SchemaGet {
   cmd: string;
 }
@@ -4256,7 +4256,7 @@ export interface ScreenView {
   alternate: boolean;
 }
 
-/** Find entries and nodes by their words; `word*` finds words that begin so. */
+/** Find entries and nodes by their words; `word*` matches by prefix. */
 export interface SearchDocuments {
   text: string;
   branch?: string | null;
@@ -4285,7 +4285,7 @@ export interface SearchResult {
   pagination: Pagination;
 }
 
-/** Find what was said in sessions of this project. */
+/** Search the transcripts of this project's sessions. */
 export interface SearchTranscripts {
   query: string;
   root_dir?: string | null;
@@ -4298,7 +4298,7 @@ export interface SearchTranscripts {
   context_chars?: number;
 }
 
-/** The skeleton of a card. */
+/** Get an empty card of a type to fill in. */
 export interface Seed {
   type: string;
 }
@@ -4362,7 +4362,7 @@ export interface Sessions {
   next_cursor?: string | null;
 }
 
-/** What a plan promises. */
+/** Set or clear a plan's contract. */
 export interface SetContract {
   plan?: string | null;
   current?: string | null;
@@ -4403,7 +4403,7 @@ export interface ShowArtifact {
   bytes?: number;
 }
 
-/** Show both sides of a conflict and what they started from. */
+/** Show both sides of a conflict and their common base. */
 export interface ShowConflict {
   conflict_id: string;
   as_of?: number | null;
@@ -4447,7 +4447,7 @@ export interface ShowContextPack {
   read_only?: boolean;
 }
 
-/** Read a document from its tail. */
+/** Read a page of a document, starting with the newest entries. */
 export interface ShowDocument {
   target?: string | TargetRef | null;
   doc_kind?: "notes" | "trace";
@@ -4458,7 +4458,7 @@ export interface ShowDocument {
   as_of?: number | null;
 }
 
-/** What is open. */
+/** The open cards. */
 export interface ShowFrontier {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4475,7 +4475,7 @@ export interface ShowFrontier {
   limit_tests?: number;
 }
 
-/** Whether the strict gate would let a step close. */
+/** Check whether the strict gate would let a step close. */
 export interface ShowGate {
   task?: string | null;
   plan?: string | null;
@@ -4485,7 +4485,7 @@ export interface ShowGate {
   expected_revision?: number | null;
 }
 
-/** The card to take up next. */
+/** The card to work on next. */
 export interface ShowNext {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4502,7 +4502,7 @@ export interface ShowNext {
   limit_tests?: number;
 }
 
-/** Cards, what is open, and what to do about it. */
+/** The cards that matter, the open ones, and what to do about them. */
 export interface ShowPack {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4522,7 +4522,7 @@ export interface ShowPack {
   engine_actions_limit?: number;
 }
 
-/** A playbook by its name. */
+/** Show a playbook by name. */
 export interface ShowPlaybook {
   name: string;
 }
@@ -4546,7 +4546,7 @@ export interface ShowRadar {
   reply_refs?: string[];
 }
 
-/** How refs moved, newest first. */
+/** The history of ref movements, newest first. */
 export interface ShowRefLog {
   ref?: string | null;
   cursor?: number | null;
@@ -4561,7 +4561,7 @@ export interface ShowUsage {
   limit?: number;
 }
 
-/** What is open and what was thought last. */
+/** The open cards and the newest trace entries. */
 export interface ShowWatch {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4584,7 +4584,7 @@ export interface ShowWatch {
   engine_actions_limit?: number;
 }
 
-/** A receipt and where it belongs. */
+/** A receipt, and the step and checkpoint it belongs to. */
 export interface ShownReceipt {
   ref: string;
   path: string;
@@ -4592,7 +4592,7 @@ export interface ShownReceipt {
   receipt: Receipt;
 }
 
-/** Something in the slice that wants attention. */
+/** Something in the slice that needs attention. */
 export interface Signal {
   code: string;
   severity: "critical" | "high" | "info" | "warning";
@@ -4606,14 +4606,14 @@ export interface SignalTask {
   signal: string;
 }
 
-/** Blockers of open steps, decisions of the reasoning graph, receipts on steps; newest first. */
+/** Blockers of open steps, decisions in the reasoning graph, receipts on steps; newest first. */
 export interface Signals {
   blockers: string[];
   decisions: Decision[];
   evidence: ShownReceipt[];
 }
 
-/** What others did after the caller last looked: how much, up to a hundred. */
+/** How many changes others made since the caller last asked, up to a hundred. */
 export interface Since {
   seq: number;
   changes: number;
@@ -4644,7 +4644,7 @@ export interface Snapshot {
   delta?: Happenings | null;
 }
 
-/** What is known about one part of the system. */
+/** Everything known about one part of the system. */
 export interface SnapshotAnchor {
   anchor: string;
   include_drafts?: boolean;
@@ -4687,7 +4687,7 @@ export interface Spoken {
   text: string;
 }
 
-/** Start on a task: made with steps, in focus, ready to go on with. */
+/** Create a task with steps, focus on it, and get what you need to begin. */
 export interface Start {
   task_title: string;
   plan?: string | null;
@@ -4789,7 +4789,7 @@ export interface StepClosed {
   resume: { [key: string]: unknown };
 }
 
-/** What a step is about: how to know it is done, and what blocks it. */
+/** The details of a step: how to tell that it is done, and what blocks it. */
 export interface StepDetail {
   success_criteria?: string[];
   tests?: string[];
@@ -4812,7 +4812,7 @@ export interface StepFocus {
   lease?: StepLease | null;
 }
 
-/** Who holds a step, and until when in both clocks. */
+/** Who holds a step, and when the lease expires, by event count and by time. */
 export interface StepLease {
   holder: string;
   claimed_seq: number;
@@ -4820,7 +4820,7 @@ export interface StepLease {
   expires_at_ms: number;
 }
 
-/** The task's new revision, the step as it is now, and what records it. */
+/** The task's new revision, the updated step, and the events that record the change. */
 export interface StepMoved {
   task: string;
   revision: number;
@@ -4830,7 +4830,7 @@ export interface StepMoved {
   events?: Event[];
 }
 
-/** One step: what it takes to be done, what shows it, and who holds it. */
+/** One step: what it still needs, its proof, and who holds it. */
 export interface StepOpened {
   kind: "step";
   id: string;
@@ -4844,20 +4844,20 @@ export interface StepOpened {
   proofs?: ShownReceipt[];
 }
 
-/** The step that a call is about. */
+/** The step that a call applies to. */
 export interface StepPlace {
   task_id: string;
   step_id: string;
   path: string;
 }
 
-/** Where a step stands in its task. */
+/** A step's id and its path in the task. */
 export interface StepPlaced {
   step_id: string;
   path: string;
 }
 
-/** A step as the overview shows it. */
+/** A step in an overview. */
 export interface StepRow {
   step_id: string;
   path: string;
@@ -4977,7 +4977,7 @@ export interface SubgoalOpened {
   trace_ref: string | null;
 }
 
-/** What the surface consists of. */
+/** Summarize the tools, ops and commands. */
 export interface SummariseOps {
 }
 
@@ -5025,7 +5025,7 @@ export interface TailJob {
   limit?: number;
 }
 
-/** What is known about a target; the room that owns plans and tasks fills it. */
+/** A plan or task, as the room that owns it describes it. */
 export interface TargetInfo {
   id: string;
   kind: "plan" | "task";
@@ -5033,13 +5033,13 @@ export interface TargetInfo {
   status?: string | null;
 }
 
-/** A plan or task by id; the kind, where given, must be the id's own. */
+/** A plan or task by id; `kind`, if given, must match the id. */
 export interface TargetRef {
   id: string;
   kind?: "plan" | "task" | null;
 }
 
-/** A task: a tree of steps that are each shown to be done. */
+/** A task: a tree of steps, each closed with proof. */
 export interface Task {
   kind: "task";
   id: string;
@@ -5161,7 +5161,7 @@ export interface TasksClaimed {
   waiting: number;
 }
 
-/** A way to start: a checklist for a plan, or steps for a task. */
+/** A starting point: a checklist for a plan, or steps for a task. */
 export interface Template {
   id: string;
   kind: string;
@@ -5177,7 +5177,7 @@ export interface TemplateList {
   count: number;
 }
 
-/** What is left of a pack under the smallest budget: where, one ref, one next call. */
+/** The part of a pack that fits the smallest budget: position, one ref, one next call. */
 export interface ThinkCapsule {
   type: "context_pack_capsule" | "think_pack_capsule" | "watch_capsule";
   version: number;
@@ -5187,7 +5187,7 @@ export interface ThinkCapsule {
   next: CapsuleNext;
 }
 
-/** Write one card into the trace and the graph; the same card twice is written once. */
+/** Write a card to the trace and the graph; writing it twice has no effect. */
 export interface ThinkCard {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -5328,7 +5328,7 @@ export interface TranscriptOpened {
   entries: OpenedEntry[];
 }
 
-/** A record of a transcript: a line counted from 1, or the byte at which its line begins. */
+/** A record of a transcript: a line counted from 1, or the byte offset where its line begins. */
 export interface TranscriptRef {
   path: string;
   line?: number | null;
@@ -5378,7 +5378,7 @@ export interface UpdateJob {
   reason?: string | null;
 }
 
-/** Write down something worth knowing. */
+/** Write down something worth remembering. */
 export interface UpsertKnowledge {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -5400,7 +5400,7 @@ export interface UsageShown {
   count: number;
 }
 
-/** Make a workspace the default of this connection. */
+/** Make a workspace the default for this connection. */
 export interface UseWorkspace {
   workspace: string;
 }
@@ -5416,7 +5416,7 @@ export interface Used {
   jobs: number;
 }
 
-/** Find edges whose ends are not there. */
+/** Find edges that point to missing nodes. */
 export interface ValidateGraph {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -5425,7 +5425,7 @@ export interface ValidateGraph {
   as_of?: number | null;
 }
 
-/** Whether the thoughts of a trace hold together. */
+/** Check that the thoughts of a trace are complete and in order. */
 export interface ValidateTrace {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -5435,7 +5435,7 @@ export interface ValidateTrace {
   max_errors?: number;
 }
 
-/** Confirm checkpoints of a step. */
+/** Confirm a step's checkpoints. */
 export interface Verify {
   task?: string | null;
   plan?: string | null;
