@@ -106,7 +106,7 @@ def test_who_reached_for_what_was_held_is_told(
     world: World, crew: dict[str, str], visit: Visit
 ) -> None:
     page = visit("/files")
-    region = page.get_by_role("region", name="Incursions")
+    region = page.get_by_role("region", name="Reservation conflicts")
     expect(region).to_contain_text("No one tried to use files")
     world.house.post(
         "agents.reserve",

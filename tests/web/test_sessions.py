@@ -56,9 +56,9 @@ def test_incursions_and_resumptions_are_rows_of_the_conversation(
     world("agents.adopt", agent=otter, agent_token=world.tokens[otter])
     page = visit(f"/sessions/{task}")
     rows = page.get_by_role("list", name="Messages and events").locator('[data-type="protocol"]')
-    expect(rows.filter(has_text="Reservation conflict")).to_contain_text("held by amber-otter")
+    expect(rows.filter(has_text="Reservation conflict with amber-otter")).to_contain_text("held by amber-otter")
     expect(rows.filter(has_text="Resumed")).to_contain_text("continues as amber-otter")
-    expect(page.get_by_text("1 incursion")).to_be_visible()
+    expect(page.get_by_text("1 reservation conflict")).to_be_visible()
 
 
 @pytest.mark.proves("OPS-060")
@@ -78,7 +78,7 @@ def test_sessions_show_who_fell_silent_and_who_was_in_the_way(
     page = visit(f"/sessions/{task}")
     shown = page.get_by_role("region", name="All sessions").get_by_role("link")
     expect(shown).to_contain_text(words)
-    expect(page.get_by_text("1 incursion")).to_be_visible()
+    expect(page.get_by_text("1 reservation conflict")).to_be_visible()
     context.unroute_all(behavior="wait")
 
 

@@ -16,7 +16,7 @@ export function Incursions() {
   const all = read.data?.incursions ?? [];
   return (
     <section aria-labelledby="incursions" className={styles.section}>
-      <h2 id="incursions">Incursions</h2>
+      <h2 id="incursions">Reservation conflicts</h2>
       {!read.data && <Waiting error={read.error} />}
       {read.data && all.length === 0 && (
         <p className="soft small">No one tried to use files that another agent holds.</p>

@@ -19,7 +19,7 @@ const WORDS: Record<Need["kind"], [string, Tone]> = {
   proof: ["Proof missing", "warn"],
   error: ["Error", "bad"],
   failed: ["Failed", "bad"],
-  incursion: ["Incursion", "warn"],
+  incursion: ["Reservation conflict", "warn"],
   lapsed: ["Runner silent", "warn"],
 };
 

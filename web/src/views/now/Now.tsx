@@ -31,8 +31,8 @@ export default function Now() {
           {!ready && <Waiting error={undefined} />}
           {ready && shown.length === 0 && (
             <Empty title="Nothing is waiting for you.">
-              Questions, blocked work, missing proof, failures and incursions appear here. Those
-              that unblock the most come first.
+              Questions, blocked work, missing proof, failures and reservation conflicts appear
+              here. Those that unblock the most come first.
             </Empty>
           )}
           <ul className={styles.needs}>

@@ -184,7 +184,7 @@ export function inWords(need: Need): { who: string; why: string } {
       return { who: `${need.message.from_agent} needs input`, why: need.message.subject };
     case "incursion":
       return {
-        who: `Incursion by ${need.event.from_agent ?? "an agent"}`,
+        who: `Reservation conflict: ${need.event.from_agent ?? "an agent"}`,
         why: need.event.scope ?? "",
       };
   }

@@ -47,7 +47,8 @@ export function Conversation(props: {
           {card?.owner && <span className="soft small">{card.owner}</span>}
           {props.incursions.length > 0 && (
             <Badge tone="warn">
-              {props.incursions.length} {props.incursions.length === 1 ? "incursion" : "incursions"}
+              {props.incursions.length} reservation{" "}
+              {props.incursions.length === 1 ? "conflict" : "conflicts"}
             </Badge>
           )}
         </div>

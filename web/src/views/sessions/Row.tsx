@@ -47,7 +47,7 @@ export function Row(props: {
         ) : (
           <Badge tone={TONES[moment.kind] ?? "plain"}>
             {moment.label}
-            {moment.kind === "INCURSION" && ` ${moment.event?.to_agent}`}
+            {moment.kind === "INCURSION" && ` with ${moment.event?.to_agent}`}
           </Badge>
         )}
         <span className="soft">
