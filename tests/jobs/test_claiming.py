@@ -208,3 +208,10 @@ def test_a_job_that_cannot_be_claimed_says_what_it_waits_for(lh: Lh, clock: Manu
         error = lh.refused("jobs.claim", job=job, runner_id="r1")
         assert error["code"] == "CONFLICT"
         assert re.fullmatch(f"job: {job} {state}", error["message"])
+
+
+def test_a_lease_without_a_length_is_refused_with_the_shortest_that_is_taken(lh: Lh) -> None:
+    for ttl in (0, -1):
+        error = lh.refused("jobs.claim", job=new_job(lh), runner_id="r1", lease_ttl_ms=ttl)
+        assert error["code"] == "INVALID_INPUT"
+        assert "lease_ttl_ms: expected a whole number of at least 1" in error["message"]

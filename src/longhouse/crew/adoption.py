@@ -84,7 +84,7 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
         )
     if before["kind"] == "job":
         raise AdoptionRejected(
-            f"agent: {name} is a job, which only its claim's holder continues",
+            f"agent: {name} is a job, which cannot be adopted",
             recovery=f"run the job again: jobs.requeue job={name.upper()}",
         )
     found = _reason(tx, req, before)

@@ -169,7 +169,7 @@ def _agent_lines(result: dict[str, Any]) -> list[str]:
     trim=[Pop("agents", cursor="agent_id", leave=1)],
 )
 def list_agents(tx: Tx, req: ListAgents) -> AgentPage:
-    """List identities by name, with their liveness."""
+    """List identities with their liveness."""
     which: dict[str, Any] = {
         "role": req.role,
         "status": req.status,

@@ -93,7 +93,7 @@ def changed(tx: Tx, req: ReportChanges) -> ChangesReported:
 
 
 def _crossing(agent: str, reservation: int | None) -> tuple[str, int] | None:
-    """The agent and the reservation it crossed; None, whoever saw it, if nothing was reserved."""
+    """The agent and the reservation it crossed; None if nothing was reserved."""
     return None if reservation is None else (agent, reservation)
 
 

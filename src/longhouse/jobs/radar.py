@@ -77,7 +77,7 @@ DECIDE = "Decide for yourself, and write down why."
     ],
 )
 def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
-    """Show runners and jobs that need you; reply with reply_job and reply_message."""
+    """Show runners and unfinished jobs, urgent first; reply with reply_job and reply_message."""
     reply = _reply(tx, req)
     rows = _rows(tx, req)
     shown = rows[: req.limit]

@@ -156,7 +156,7 @@ def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved | Refused]:
     if not rows:
         if unproved := _unproved(tx, req):
             raise unproved
-        return too_late(tx, req.job, req.runner_id, req.claim_revision, "the end")
+        return too_late(tx, req.job, req.runner_id, req.claim_revision, "a completion")
     if not proved:
         tx.warn(
             "PROOF_WEAK",
@@ -196,7 +196,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved | Refused:
         **used_columns(req.usage),
     )
     if row is None:
-        return too_late(tx, req.job, req.runner_id, req.claim_revision, "the end")
+        return too_late(tx, req.job, req.runner_id, req.claim_revision, "a completion")
     note_use(tx, row["n"], req.usage)
     meta = {
         **(req.meta or {}),

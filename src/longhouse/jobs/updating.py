@@ -117,6 +117,6 @@ def _not_queued(job: str, row: Row) -> Conflict:
     steer = RequeueJob(job=job) if ended else MessageJob(job=job, message="…")
     return Conflict(
         f"job: {job} is {row['status']}; only a queued job can be changed",
-        recovery="run it again with jobs.requeue first" if ended else "tell it with jobs.message",
+        recovery="run it again with jobs.requeue first" if ended else "steer it with jobs.message",
         suggest=[Suggestion(steer, "run it again" if ended else "steer it instead")],
     )

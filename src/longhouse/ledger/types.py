@@ -54,7 +54,7 @@ Labels = Annotated[list[Label], Meta(max_length=1_000)]
 Name = Annotated[str, Meta(max_length=1_000)]
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", examples=["0" * 64])]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]
+Ttl = Annotated[int, Meta(ge=1, description="clamped to 1000..300000")]
 
 LEASE_MS = 60_000
 

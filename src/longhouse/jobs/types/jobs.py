@@ -55,7 +55,7 @@ _WHY = also("why", "message", "note", "comment")
 RunnerId = Annotated[str, Meta(pattern=RUNNER_ID)]
 Ref = Annotated[str, Meta(min_length=1, max_length=MAX_REF)]
 Refs = Annotated[list[Ref], Meta(max_length=MAX_REFS)]
-Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]
+Ttl = Annotated[int, Meta(ge=1, description="clamped to 1000..300000")]
 Kind = Annotated[str, Meta(pattern=REPORT_KIND)]
 AgentDigest = Annotated[
     str,
@@ -295,7 +295,7 @@ class OpenJob(Request["JobView"], frozen=True, kw_only=True):
     include_events: bool = True
     include_meta: bool = False
     max_events: Annotated[int, Meta(ge=0, le=200), also("limit", "events", "events_limit")] = 10
-    before_seq: Annotated[int, Meta(gt=0, le=2**53)] | None = None
+    before_seq: Annotated[int, Meta(ge=1, le=2**53)] | None = None
 
 
 class TailJob(Request["JobTail"], frozen=True, kw_only=True):
