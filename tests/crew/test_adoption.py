@@ -1,4 +1,4 @@
-"""Adoption: an earlier identity goes on only with evidence, and the record tells why."""
+"""Adoption: an earlier identity is continued only with evidence, and the log records why."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_several_candidates_come_in_the_same_order_however_they_are_named(lh: Lh
 
 @pytest.mark.parametrize("held", ["src/*", "src", "src/a.py"])
 def test_an_identity_whose_name_was_lost_is_found_by_what_it_reserved(lh: Lh, held: str) -> None:
-    """A session that lost its token lost its name with it: nobody can tell the server of it."""
+    """A session that lost its token has also lost its name, so it cannot pass it to the server."""
     lh("agents.reserve", **join(lh, "amber-otter"), scope=held, bead_id="bd-1")
     lh("agents.reserve", **join(lh, "cobalt-harbor"), scope="docs/*", bead_id="bd-2")
     lh.clock.advance(15 * MINUTE)

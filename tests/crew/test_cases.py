@@ -1,8 +1,8 @@
-"""The cases that everyone who coordinates agents gets wrong once, and which test holds each.
+"""Cases that are easy to get wrong when coordinating agents, and the test that covers each.
 
-Most are held where their subject is tested; those with an order of events of their own are here,
-minute by minute. Where an older tool had another vocabulary (takeover modes, a fourth liveness,
-separate events for reading and accepting), the case is told in ours.
+Most are tested with their subject; those that need their own sequence of events are here, minute by
+minute. Where an older tool used other terms (takeover modes, a fourth liveness, separate events for
+reading and accepting), the case uses ours.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 CASES: dict[int, tuple[str, str]] = {
     1: (
-        "a slash more or at the end is the same scope, absolute, without one at its end",
+        "extra and trailing slashes do not change a scope; the normal form is absolute",
         "crew/test_scopes.py::test_one_place_has_one_normal_form",
     ),
     2: (
@@ -52,7 +52,7 @@ CASES: dict[int, tuple[str, str]] = {
         "crew/test_cases.py::test_who_was_seen_just_now_keeps_its_scope",
     ),
     9: (
-        "at 16 minutes the flag is asked for, and with it the scope changes hands",
+        "at 16 minutes a takeover needs the flag, and with it succeeds",
         "crew/test_cases.py::test_who_is_silent_is_taken_over_only_with_the_flag",
     ),
     10: (
@@ -60,32 +60,32 @@ CASES: dict[int, tuple[str, str]] = {
         "crew/test_cases.py::test_who_is_silent_is_taken_over_only_with_the_flag",
     ),
     11: (
-        "what ran out is taken over with the flag, and its former owner cannot release it",
+        "an expired reservation is taken over with the flag; its former owner cannot release it",
         "crew/test_reservations.py::test_a_reservation_whose_time_ran_out_needs_the_flag_too",
     ),
     12: (
-        "what ran out is counted as expired and not shown",
+        "an expired reservation is counted as expired and not shown",
         "crew/test_reservations.py::test_a_reservation_whose_time_ran_out_needs_the_flag_too",
     ),
     13: (
-        "a minute after a reservation of two hours another agent is refused",
+        "another agent is refused a minute after a two-hour reservation was made",
         "crew/test_cases.py::test_who_was_seen_just_now_keeps_its_scope",
     ),
     14: (
-        "an item shows its reservation and what waits to be accepted, and no longer after",
+        "an item shows its reservation and unaccepted messages until they are settled",
         "crew/test_reservations.py::"
         "test_a_reservation_and_a_handoff_show_in_the_status_of_the_item",
     ),
     15: (
-        "a new identity is idle; twice is refused; its own session may change how it is shown",
+        "a new identity is idle; a second one is refused; only its own session may update it",
         "crew/test_identity.py::test_its_own_session_may_change_how_it_is_shown",
     ),
     16: (
-        "the list is by name and filtered by role",
+        "the list is sorted by name and filtered by role",
         "crew/test_identity.py::test_the_list_is_by_name_and_by_role",
     ),
     17: (
-        "a heartbeat leaves the tracker's file byte by byte as it was",
+        "a heartbeat leaves the tracker's file unchanged, byte for byte",
         "crew/test_beads.py::test_a_house_on_beads_shows_its_issues_and_leaves_the_file_alone",
     ),
     18: (
@@ -97,11 +97,11 @@ CASES: dict[int, tuple[str, str]] = {
         "crew/test_cases.py::test_the_newest_sign_of_life_wins",
     ),
     20: (
-        "an unknown sender is named first, then the recipient, the item, the category",
+        "an unknown sender is reported first, then the recipient, the item, the category",
         "crew/test_mail.py::test_the_first_thing_that_is_wrong_is_named",
     ),
     21: (
-        "unread, seen at 00:02, accepted at 00:03, and the inbox filters by it",
+        "unread, read at 00:02, accepted at 00:03, and the inbox filters by state",
         "crew/test_mail.py::test_a_message_is_unread_then_seen_then_accepted",
     ),
     22: (
@@ -109,27 +109,27 @@ CASES: dict[int, tuple[str, str]] = {
         "crew/test_mail.py::test_only_the_recipient_marks_a_message",
     ),
     23: (
-        "a role reaches each of it but the sender, and nobody for two reasons",
+        "a role reaches all its agents except the sender; it can be empty for two reasons",
         "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none",
     ),
     24: (
-        "a hand-off to a role is accepted by each for itself",
+        "each recipient of a hand-off to a role accepts for itself",
         "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none",
     ),
     25: (
-        "what lacks a field is told which; what is no JSON is a 400",
+        "a missing field is named; a body that is not JSON is a 400",
         "surfaces/http/test_crew.py::test_what_is_missing_or_wrong_is_named",
     ),
     26: (
-        "an unknown reference changes nothing; seen after accepted stays accepted",
+        "an unknown reference changes nothing; reading after accepting stays accepted",
         "crew/test_cases.py::test_marks_in_any_order_end_where_they_should",
     ),
     27: (
-        "who may be taken over: never the active, the silent with the flag",
+        "active owners are never taken over, silent ones only with the flag",
         "crew/test_cases.py::test_who_may_be_taken_over",
     ),
     28: (
-        "released is nobody's; taken over is recorded with how the owner was; one incursion each",
+        "a released scope is free; a takeover records the owner's liveness; one incursion each",
         "crew/test_cases.py::test_a_scope_from_hand_to_hand",
     ),
     29: (
@@ -137,27 +137,27 @@ CASES: dict[int, tuple[str, str]] = {
         "crew/test_cases.py::test_a_day_of_silence_and_an_item_of_nothing",
     ),
     30: (
-        "a group with a silent one warns, with one gone it is critical, with all gone offline",
+        "a group is in warning with a stale agent, critical with one evicted, offline with all",
         "crew/test_sessions.py::test_the_health_of_a_role",
     ),
     31: (
-        "events are numbered, filtered and kept; what comes together is sent together",
+        "events are numbered, filtered and kept; those of one commit are sent together",
         "surfaces/http/test_crew.py::test_the_stream_numbers_filters_and_loses_nothing",
     ),
     32: (
-        "two looks at Beads: created, closed, reopened, nothing for a new time alone",
+        "two readings of Beads: created, closed, reopened; a new time alone is not a change",
         "crew/test_tracked.py::test_each_thing_that_changed_is_one_event",
     ),
     33: (
-        "priority 0 is kept, what is no issue or hidden is skipped, parent-child is the parent",
+        "priority 0 is kept; non-issues and hidden issues are skipped; parent-child is the parent",
         "crew/test_beads.py::test_what_is_no_issue_is_skipped_and_what_is_hidden_is_not_shown",
     ),
     34: (
-        "each failure of bd has its class, each change its argv",
+        "each failure of bd has its own error class, each change its argv",
         "surfaces/cli/test_beads.py::test_a_change_is_one_argv_and_then_told",
     ),
     35: (
-        "names that are taken are counted, and there is an end to drawing",
+        "names that are taken are counted, and the number of attempts is bounded",
         "crew/test_identity.py::test_names_that_are_taken_are_drawn_again_and_counted",
     ),
 }

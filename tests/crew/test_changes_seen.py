@@ -1,4 +1,4 @@
-"""Files that an agent saw changed in its checkout: compared with what is held, recorded once."""
+"""Files that an agent saw changed in its checkout: compared with reservations, recorded once."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_record_holds_a_bounded_length_of_paths_and_counts_the_rest(
     (seen,) = lh("agents.status")["outside"]
     assert len(seen["files"]) + seen["unnamed"] == 21
     assert seen["files"][0] == {"path": "src/a.py", "holder": "misty-heron"}
-    assert report(lh, otter, *long, alone=True)["ref"], "what had no room is recorded the next time"
+    assert report(lh, otter, *long, alone=True)["ref"], "what had no room is recorded next time"
     second, first = (one["files"] for one in lh("agents.status")["outside"])
     assert len(first) == 10
     assert not {one["path"] for one in first} & {one["path"] for one in second}
@@ -230,7 +230,7 @@ def test_a_repeated_call_is_answered_as_the_first_one_was(lh: Lh, otter: dict[st
 def test_it_is_no_sign_of_life_and_renews_nothing(
     lh: Lh, clock: ManualClock, otter: dict[str, str]
 ) -> None:
-    """Else a program that reports by itself would keep an agent alive that has gone."""
+    """Otherwise a program that reports automatically would keep a dead agent active."""
     lh("agents.reserve", **otter, scope="src/*", bead_id="x-1")
     before = lh("agents.status")["reservations"][0]["expires_at"]
     clock.advance(16 * MINUTE_MS)

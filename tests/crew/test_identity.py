@@ -1,4 +1,4 @@
-"""Identities: unique names, tokens that prove them, and their end."""
+"""Identities: unique names, tokens that prove them, and retirement."""
 
 from __future__ import annotations
 

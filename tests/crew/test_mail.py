@@ -1,4 +1,4 @@
-"""The inbox: delivered once to each, read and accepted by the recipient only."""
+"""The inbox: delivered once to each recipient, who alone may read and accept."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The crew's queries walk the index made for them: on SQLite whatever the planner knows of the
-data, on PostgreSQL with many rows and the plan that a prepared statement keeps for any values."""
+"""The crew's queries use the index made for them: on SQLite whatever statistics the planner has,
+on PostgreSQL with many rows and the generic plan of a prepared statement."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ PLANS = {
 }
 
 UPKEEP = ("reservations_ended", "incursions_over", "agents_newest")
-"""Read whole tables: by `verify`, every ten minutes over refusals that stand, and over the
-identities for who was seen last: an index on that would make every sign of life move it."""
+"""These read whole tables: `verify`, the incursions every ten minutes, and the identities by last
+activity, since every sign of life would have to update an index on that."""
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);
@@ -112,7 +112,7 @@ def test_no_query_reads_a_whole_table_of_a_large_store(postgres_url: str) -> Non
 
 
 class Anything(dict):
-    """Binds of every name: a plan does not ask for their values."""
+    """Binds every name: a plan does not depend on the values."""
 
     def __missing__(self, name: str) -> int:
         return 1

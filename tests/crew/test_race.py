@@ -1,4 +1,4 @@
-"""Two processes want the same scope at once: exactly one gets it, always."""
+"""Two processes reserve the same scope at once: exactly one gets it, always."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ names, scopes = st.sampled_from(NAMES), st.sampled_from(SCOPES)
 
 
 class Held:
-    """A reservation as the model keeps it."""
+    """A reservation in the model."""
 
     def __init__(
         self, id_: str, owner: str, scope: str, mode: str, *, ttl: int, expires: int
@@ -68,7 +68,7 @@ class Crew(RuleBasedStateMachine):
         return "active" if silent < STALE else "stale" if silent < 2 * STALE else "evicted"
 
     def acted(self, name: str) -> None:
-        """Acting is a sign of life, and renews what one holds."""
+        """Acting is a sign of life and renews the agent's reservations."""
         self.seen[name] = self.now
         for held in self.held:
             if held.owner == name:
@@ -131,7 +131,7 @@ class Crew(RuleBasedStateMachine):
         self.ended["released"] += len(mine)
 
     def refused(self, name: str, scope: str, others: list[Held], hints: list[Any]) -> None:
-        """Each owner who is in the way is told of once, until it is another way."""
+        """Each conflicting reservation is recorded once, until its state changes."""
         refs = {hint["reservation"]: hint["ref"] for hint in hints}
         assert set(refs) == {held.id for held in others}
         for held in others:

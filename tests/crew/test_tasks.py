@@ -1,4 +1,4 @@
-"""Our own tasks as the crew's work items."""
+"""Longhouse's own tasks as the crew's work items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes in Beads is told once, by whoever sees it first."""
+"""Changes in Beads are recorded once, by the first server that sees them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ISSUE = {"id": "bb-1", "title": "Parser", "status": "open", "updated_at": "2027-
 
 
 class Export:
-    """The file that `bd` exports, with a time of its own for each version."""
+    """The file that `bd` exports, with a distinct time for each version."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / ".beads" / "issues.jsonl"

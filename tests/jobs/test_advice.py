@@ -1,4 +1,4 @@
-"""What `status` says about jobs, and what `verify` holds them to."""
+"""What `status` says about jobs, and what `verify` checks about them."""
 
 from __future__ import annotations
 

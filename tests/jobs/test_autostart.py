@@ -1,4 +1,4 @@
-"""Autostart: only after a write, only where a runner is missing, only `longhouse runner`."""
+"""Autostart: only after a write, only if a runner is missing, only `longhouse runner`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.security.kit import Outsider
 
 
 class Recorder:
-    """A starter that starts nothing; who looks at it first waits for what follows the answers."""
+    """A starter that starts nothing; reading it first waits for the work that follows answers."""
 
     def __init__(self) -> None:
         self._started: list[str] = []
@@ -109,7 +109,7 @@ def test_after_an_attempt_it_rests_and_a_living_child_is_enough(
 
 
 def upkeep(lh: Lh) -> None:
-    """What the leading server does from time to time, all of it once."""
+    """Run all periodic work of the leading server once."""
     lh.house.maintenance(lambda name, error: pytest.fail(f"{name}: {error!r}")).step(0)
 
 

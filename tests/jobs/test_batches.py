@@ -1,4 +1,4 @@
-"""Calls that share a transaction answer and leave what they would have one after the other."""
+"""Calls that share a transaction have the same answers and effects as calls made in sequence."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ RUNS = itertools.count()
 
 
 async def at_once(lh: Lh, workspace: str, calls: list[Made]) -> list[dict[str, Any]]:
-    """Carry the calls out in one transaction."""
+    """Run the calls in one transaction."""
     call, me = lh.house.dispatcher.call_async, Caller(Role.OPERATOR)
     async with lane_held(lh.house.db, workspace):
         tasks = [
@@ -97,7 +97,7 @@ def one_by_one(lh: Lh, workspace: str, calls: list[Made]) -> list[dict[str, Any]
 
 
 def left(lh: Lh, workspace: str) -> list[Any]:
-    """All events, whether they account for the rows, and every job as it stands."""
+    """All events, whether they account for the rows, and the current state of every job."""
 
     def look(tx: Tx) -> list[Any]:
         rows = tx.all(store_sql.log_after, after=0, limit=10_000)
@@ -228,7 +228,7 @@ async def test_of_very_many_runners_each_is_known_by_its_lease(lh: Lh) -> None:
 
 
 async def test_a_lease_holds_at_the_time_of_each_call(lh: Lh) -> None:
-    """Calls read the clock before they queue, so that times in a batch may step back."""
+    """Calls read the clock before they queue, so times in a batch may go backwards."""
     lh(
         "jobs.runner.heartbeat",
         runner_id="r2",

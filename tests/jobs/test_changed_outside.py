@@ -1,4 +1,4 @@
-"""Files that a job changed and had not reserved: in the log, in the status, and told to holders."""
+"""Unreserved files that a job changed: in the log, in the status, and reported to holders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def changed(lh: Lh, mine: dict[str, Any], *paths: str, alone: bool = True, **mor
 
 
 def outside(lh: Lh, **asked: Any) -> list[dict[str, str | None]]:
-    """The files of everything that is told, newest first, each with its holder."""
+    """The files of every record, newest first, each with its holder."""
     told = lh("agents.status", **asked)["outside"]
     return [{f["path"]: f.get("holder") for f in one["files"]} for one in told]
 
@@ -95,7 +95,7 @@ AGENT = Caller(Role.AGENT, owner=DIGEST)
 
 
 def reserved_by_its_agent(lh: Lh) -> dict[str, str]:
-    """What the agent of a job reserves under a name of its own."""
+    """Reserve files as a job's agent, under its own name."""
     made = lh.house.call("agents.register", {"name": "misty-heron"}, AGENT).envelope["result"]
     wanted = {"agent": "misty-heron", "agent_token": made["agent_token"], "scope": "src/*"}
     assert lh.house.call("agents.reserve", {**wanted, "bead_id": "x-1"}, AGENT).success

@@ -1,4 +1,4 @@
-"""`jobs.apply`: a job whose changes wait ends when they are taken or dropped."""
+"""`jobs.apply`: a job with pending changes finishes when they are applied or dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.kit import Lh
 
 @pytest.fixture
 def waiting(lh: Lh) -> str:
-    """A job that is done but whose changes do not apply."""
+    """A job that is done, but whose changes do not apply."""
     fence = running(lh)
     done = {"status": "DONE", "summary": "Ported.", "changes": "src/lexer.py has changed"}
     lh("jobs.complete", **fence, **done)

@@ -1,4 +1,4 @@
-"""jobs.create: the spec as it was asked for, kept whole."""
+"""jobs.create: the spec is stored whole, as requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many clients at once leave what they would have left one after the other."""
+"""Many concurrent clients leave the same result as they would in sequence."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ROUNDS = 4
 
 
 def client(lh: Lh, name: str, trouble: list[BaseException]) -> None:
-    """Two jobs and one that comes after both; then work on whatever is next, now and then wrongly.
+    """Create two jobs and one that depends on both; then work on the queue, with some mistakes.
 
-    Others may take its jobs, and it theirs.
+    Clients may take each other's jobs.
     """
     try:
         for _ in range(ROUNDS):
@@ -48,7 +48,7 @@ def test_a_crowd_leaves_what_one_after_the_other_would(
     for thread in threads:
         thread.join()
     assert trouble == []
-    client(lh, "r-last", trouble)  # what became ready after its makers had looked
+    client(lh, "r-last", trouble)  # jobs that became ready after their makers' last check
     assert trouble == []
     house = lh.house
     assert max(spy.crowds) > 1

@@ -1,4 +1,4 @@
-"""A decline counts as long as the runner is as it was; then the job is offered to it again."""
+"""A decline counts until the runner restarts or changes its offer; then it is offered again."""
 
 from __future__ import annotations
 

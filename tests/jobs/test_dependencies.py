@@ -1,4 +1,4 @@
-"""`after`: a job starts only when what it comes after is done."""
+"""`after`: a job starts only when its dependencies are done."""
 
 from __future__ import annotations
 

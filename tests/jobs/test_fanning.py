@@ -1,4 +1,4 @@
-"""Fan-out and fan-in: all or nothing, and the same text for the same jobs."""
+"""Fan-out and merge: all or nothing, and the same text for the same jobs."""
 
 from __future__ import annotations
 

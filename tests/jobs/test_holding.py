@@ -1,4 +1,4 @@
-"""A job in the crew: it is somebody while it runs, and holds the files that it is given."""
+"""A job in the crew: while it runs, it has an identity and holds its files."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_person_who_wants_a_jobs_files_is_refused_and_the_job_is_told(lh: Lh) 
     job = a_job(lh, "src/parser/*")
     claim(lh)
     someone = a_person(lh)
-    for _ in range(2):  # asked again, it is told once
+    for _ in range(2):  # asking twice notifies it once
         error = lh.refused("agents.reserve", **someone, scope="src/parser/a.py", bead_id="x-1")
         assert "held by job-001 (active)" in error["message"]
     told = [e for e in lh("jobs.tail", job=job)["events"] if e["kind"] == "incursion"]
@@ -153,7 +153,7 @@ def test_a_job_waits_for_files_that_a_person_holds_and_both_are_told(
     assert (mail["from_agent"], mail["subject"]) == ("job-001", "JOB-001 waits for src/parser/a.py")
 
     clock.advance(MINUTE_MS)
-    assert claim(lh)["job"] is None  # still: nobody is told twice
+    assert claim(lh)["job"] is None  # still blocked: no one is notified twice
     assert len(lh("agents.inbox", agent="amber-otter")["messages"]) == 1
     assert [e["kind"] for e in lh("jobs.tail", job=job)["events"]] == ["created", "blocked"]
 

@@ -1,4 +1,4 @@
-"""jobs.wait: news or work as soon as they are there, and an answer in any case."""
+"""jobs.wait: events or work as soon as there are any, and always an answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every interleaving of claims, reports, endings and clock jumps against a small model.
 
-The model knows the rules as the README states them; whatever the store accepts or refuses must be
-what the model says, and the rows must always be what their events amount to.
+The model has the rules from the README. What the store accepts or refuses must match the model, and
+the rows must always match the fold of their events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TTL = 10_000
 
 @dataclass
 class Model:
-    """What a job should be."""
+    """The expected state of a job."""
 
     priority: int
     max_attempts: int
@@ -269,7 +269,7 @@ class JobsMachine(RuleBasedStateMachine):
         self.retell(name)
 
     def retell(self, name: str) -> None:
-        """What comes after a job that ended or runs again hears of it, while it is queued."""
+        """Queued jobs that depend on a job which finished or was requeued are updated."""
         status = self.jobs[name].status
         for job in self.jobs.values():
             if name in job.after and job.status == "QUEUED":

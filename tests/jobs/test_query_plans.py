@@ -1,7 +1,7 @@
-"""What runs often costs the same however many jobs there are: each query goes by its own index.
+"""Frequent queries cost the same however many jobs there are: each uses its own index.
 
-On SQLite whatever the planner knows of the data; on PostgreSQL with the plan that a prepared
-statement keeps for any values, before and after the server has looked at its tables.
+On SQLite, whatever statistics the planner has; on PostgreSQL, with the generic plan of a prepared
+statement, before and after the server has analyzed its tables.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_a_query_goes_by_its_index(tmp_path: Path, name: str) -> None:
 
 
 BY_KEY = {query.name.rpartition(".")[2] for query in sql if "AND n = :n" in query.sqlite}
-"""What concerns one job."""
+"""The queries about one job."""
 
 ON_POSTGRES = {
     **{name: "jobs_pkey" for name in BY_KEY if name.startswith(("job_", "after_"))},
@@ -85,7 +85,7 @@ ON_POSTGRES = {
     "usage_of_task": "jobs_of_task",
 }
 OF_UPKEEP = {"refs_to_processes"}
-"""Read all jobs, once for each removal of old output: too seldom to keep an index for it."""
+"""Read all jobs, once per removal of old output: too rare to justify an index."""
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);

@@ -24,7 +24,7 @@ def beat(lh: Lh, runner_id: str, status: str = "idle", **more: Any) -> None:
 
 
 def golden(lh: Lh, name: str, lines: list[str]) -> None:
-    """The lines are those of the golden file, but for the folder of the store."""
+    """The lines match the golden file, except for the store's folder."""
     text = "\n".join(lines).replace(str(lh.house.settings.dir), "<dir>") + "\n"
     assert text == (GOLDEN / f"{name}.golden").read_text(encoding="utf-8")
 
@@ -386,7 +386,7 @@ def test_a_row_that_asks_shows_the_question_its_ref_and_the_reply(lh: Lh) -> Non
     assert f"asks {row['question']['ref']}: Which store is meant?" in lh.lines("jobs.radar")[-1]
     reply = row["question"]["reply"]
     assert lh.portal(reply["tool"], **reply["args"]).success
-    assert "question" not in lh("jobs.radar")["jobs"][0]  # it ran as it stands
+    assert "question" not in lh("jobs.radar")["jobs"][0]  # the suggested reply ran unedited
 
 
 def test_a_job_that_needs_someone_tells_how_many_queued_jobs_it_would_free(lh: Lh) -> None:

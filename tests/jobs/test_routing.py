@@ -1,4 +1,4 @@
-"""Routing: pure, deterministic, and enforced where a job is claimed."""
+"""Routing: pure, deterministic, and enforced when a job is claimed."""
 
 from __future__ import annotations
 

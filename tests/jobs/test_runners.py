@@ -1,4 +1,4 @@
-"""Runner leases: explicit, in the store, offline exactly when they have run out."""
+"""Runner leases: explicit, in the store, offline exactly when they have expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jobs.update`: what waits can be corrected, and its history tells what was before."""
+"""`jobs.update`: a queued job can be changed, and its history keeps the previous values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs have used: by day, task and agent; what an agent does not tell is unknown, not 0."""
+"""What jobs have used, by day, task and agent; an unreported cost is unknown, not 0."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_a_failed_attempt_used_is_counted_too(lh: Lh) -> None:
 
 
 def test_what_reports_add_up_to_may_be_more_than_one_report_says(lh: Lh) -> None:
-    """Every answer that tells a total stays within its own schema."""
+    """Every answer with a total conforms to its own schema."""
     most = {"input_tokens": 10**12, "output_tokens": 10**12, "cost_usd": 1_000_000.0}
     fence = claimed(lh, new_job(lh))
     for _ in range(2):
