@@ -68,7 +68,7 @@ def test_an_agent_neither_ends_its_job_nor_writes_its_runners_notes(
 def test_an_agent_does_not_report_on_another_job_of_its_runner(lh: Lh) -> None:
     at_work = Slice(lh)
     error = at_work.agent.refused("jobs.report", **at_work.other, message="forged")
-    assert "under another token" in error["message"]
+    assert "with another token" in error["message"]
 
 
 def test_an_agents_word_ends_with_the_claim(lh: Lh) -> None:

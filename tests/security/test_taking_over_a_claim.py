@@ -37,7 +37,7 @@ def test_a_claim_answers_only_to_the_token_that_made_it(lh: Lh, act: str, role: 
     cmd = args.pop("cmd")
     error = thief.refused(cmd, **args)
     assert error["code"] == "CONFLICT"
-    assert "under another token" in error["message"]
+    assert "with another token" in error["message"]
     assert lh("jobs.open", job=claim["id"])["job"]["status"] == "RUNNING"
     assert runner("jobs.report", **known, message="mine")
 
