@@ -325,9 +325,7 @@ def test_every_act_of_the_owner_renews_what_it_holds(lh: Lh) -> None:
     lh.clock.advance(4 * MINUTE)
     error = lh.refused("agents.reserve", **reserve(b, "src/login.py"))
     assert error["code"] == "RESERVATION_CONFLICT"
-    lh(
-        "tasks.plan.create", title="Anything", agent_id="amber-otter"
-    )  # also acts as it
+    lh("tasks.plan.create", title="Anything", agent_id="amber-otter")  # also acts as it
     lh.clock.advance(4 * MINUTE)
     error = lh.refused("agents.reserve", **reserve(b, "src/login.py"))
     assert error["code"] == "RESERVATION_CONFLICT"
