@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from longhouse.surfaces.cli.commands import SECTIONS
-from longhouse.surfaces.cli.help import arg_word, flag_words, usage
+from longhouse.surfaces.cli.help import arg_word, explained, flag_words, usage
 from longhouse.surfaces.cli.parse import find
 from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
 
@@ -87,5 +87,4 @@ def _rows(title: str, rows: Iterable[tuple[str, Arg | Flag]]) -> Iterator[str]:
 
 
 def _meaning(item: Arg | Flag) -> str:
-    choices = ", ".join(f"`{choice}`" for choice in item.choices)
-    return item.help.replace("|", "\\|") + (f": {choices}" if choices else "")
+    return explained(item).replace("|", "\\|")

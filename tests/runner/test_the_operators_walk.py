@@ -170,7 +170,7 @@ def test_a_runner_that_up_leaves_behind_makes_room_for_the_settings_of_now(
     operator("down")
     operator.environment["LONGHOUSE_MAX_PARALLEL"] = "3"
     operator("up", "--no-runner-autostart")
-    assert "runner old finishes its jobs by the settings" in operator.noted
+    assert "runner old finishes its jobs with its old settings" in operator.noted
     until(lambda: not runners_here(operator.dir), "its leave", operator.logs)
     operator("runner", "start", "--runner-id", "new")
     until(lambda: " 3" in operator("runner", "status"), "its offer", operator.logs)

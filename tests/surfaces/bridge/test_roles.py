@@ -51,5 +51,5 @@ def test_two_clients_are_two_callers(bridge: Callable[..., Bridge]) -> None:
     claim = _jobs(one, "claim", runner_id="by-hand")["result"]["job"]
     known = {"job": job, "runner_id": "by-hand", "claim_revision": claim["revision"]}
     stolen = _jobs(other, "complete", **known, status="DONE", summary="forged")["error"]
-    assert "under another token" in stolen["message"]
+    assert "with another token" in stolen["message"]
     assert _jobs(one, "report", **known, message="mine")["success"]

@@ -384,7 +384,7 @@ def test_what_is_suggested_works_where_the_shell_does_not_find_us(sh: Shell) -> 
     up = ran(f"{LONGHOUSE} up")
     status = ran(after("next: ", up).partition("  ")[0])
     started = ran(after("next: ", status))
-    assert "TASK-001 is started" in started
+    assert "TASK-001 started in PLAN-001" in started
     closed = ran(f"{LONGHOUSE} task close --proof 'CMD: make test (exit 0)'")
     assert "s:1" in ran(after("next: ", closed))
     assert "stopped" in ran(after("stop: ", up))

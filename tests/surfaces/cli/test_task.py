@@ -7,7 +7,7 @@ from tests.surfaces.cli.conftest import Shell
 
 def test_a_task_from_its_first_word_to_its_end(sh: Shell) -> None:
     added = sh("task", "add", "Index the search", "--step", "Measure", "--step", "Index", "--focus")
-    assert added.out == "TASK-001 is added to PLAN-001 with 2 steps\n"
+    assert added.out == "TASK-001 added to PLAN-001 with 2 steps\n"
     assert sh("task", "tree").out.splitlines() == [
         "TASK-001  Index the search (TODO)  " + "░" * 20 + "  0/2 steps",
         "  ○ s:0  Measure  ← next",
@@ -57,7 +57,9 @@ def test_the_next_command_that_is_printed_runs(sh: Shell) -> None:
     ran = sh("task", "next")
     assert ran.out.splitlines()[1].startswith("TASK-002")
     (line,) = [line for line in ran.out.splitlines() if line.startswith("next: longhouse ")]
-    assert sh(*shlex.split(line.removeprefix("next: longhouse "))).out == "focus is on TASK-002\n"
+    assert (
+        sh(*shlex.split(line.removeprefix("next: longhouse "))).out == "TASK-002 is now in focus\n"
+    )
     (line,) = [line for line in sh("task", "next").out.splitlines() if line.startswith("next: l")]
     assert sh(*shlex.split(line.removeprefix("next: longhouse "))).code == 0
     (line,) = [
@@ -95,7 +97,7 @@ def test_every_answer_is_json_on_request_and_errors_say_what_to_do(sh: Shell) ->
 
 def test_work_is_started_in_one_go_and_shown(sh: Shell) -> None:
     started = sh("task", "start", "Find the slow query", "--plan", "Search").out
-    assert "TASK-001 is started in PLAN-001 with 3 steps; focus is on it" in started
+    assert "TASK-001 started in PLAN-001 with 3 steps; it is now in focus" in started
     assert "○ s:0" in started
     assert "← next" in started
     sh("task", "start", "Mend it", "--step", "Measure")

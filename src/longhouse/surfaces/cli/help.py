@@ -9,7 +9,7 @@ from longhouse.surfaces.cli.output import Console, wrapped
 from longhouse.surfaces.cli.parse import ParsedLine, find
 from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
 
-__all__ = ["arg_word", "flag_words", "show_help", "usage"]
+__all__ = ["arg_word", "explained", "flag_words", "show_help", "usage"]
 
 
 def show_help(line: ParsedLine, output: Console) -> None:
@@ -47,7 +47,7 @@ def _overview(output: Console) -> Iterator[str]:
         yield from _table([(name, find(name).summary) for name in names], output)
     yield ""
     yield output.style("Global flags, before or after the command", "bold")
-    yield from _table([(flag_words(flag), _explained(flag)) for flag in GLOBALS], output)
+    yield from _table([(flag_words(flag), explained(flag)) for flag in GLOBALS], output)
     yield ""
     yield "Run `longhouse COMMAND --help` for details. All global flags except --json, --help and"
     yield "--version can also be set in the environment (LONGHOUSE_DIR, …) or in"
@@ -64,8 +64,8 @@ def _command(path: Sequence[str], command: Command, output: Console) -> Iterator
             yield wrapped(text, output.width, "")
     for title, rows in (
         ("Commands", [(child.name, child.summary) for child in command.children]),
-        ("Arguments", [(arg_word(arg), _explained(arg)) for arg in command.args]),
-        ("Flags", [(flag_words(flag), _explained(flag)) for flag in command.flags]),
+        ("Arguments", [(arg_word(arg), explained(arg)) for arg in command.args]),
+        ("Flags", [(flag_words(flag), explained(flag)) for flag in command.flags]),
     ):
         if rows:
             yield ""
@@ -79,7 +79,7 @@ def _command(path: Sequence[str], command: Command, output: Console) -> Iterator
     yield "Global flags: longhouse --help"
 
 
-def _explained(own: Arg | Flag) -> str:
+def explained(own: Arg | Flag) -> str:
     """Its help, with its choices: `how urgent (low, high; default: low)`."""
     if not own.choices:
         return own.help

@@ -182,7 +182,7 @@ def send(cli: Cli, **given: Any) -> Shown:
         thread=given.get("thread"),
     )
     names = ", ".join(one["to_agent"] for one in sent["messages"])
-    return Shown(sent, [f"{sent['messages'][0]['message_id']} is sent to {names}"])
+    return Shown(sent, [f"{sent['messages'][0]['message_id']} sent to {names}"])
 
 
 def handoff(cli: Cli, **given: Any) -> Shown:
@@ -207,7 +207,7 @@ def _tell(cli: Cli, cmd: str, given: dict[str, Any], *own: str) -> Shown:
         **{name: given.get(name) for name in own},
     )
     sent = made["message"]
-    return Shown(made, [f"{sent['message_id']} is sent to {sent['to_agent']}, who must accept it"])
+    return Shown(made, [f"{sent['message_id']} sent to {sent['to_agent']}, who must accept it"])
 
 
 def inbox(cli: Cli, agent: str | None = None, **given: Any) -> Shown:
@@ -282,7 +282,7 @@ command = Command(
                 Flag("display", "its display name", "TEXT"),
                 Flag("kind", "what it is (default: agent)", "KIND", choices=("agent", "person")),
                 Flag("status", "its status (default: idle)", "STATUS", choices=STATUSES),
-                Flag("force-update", "update an identity of your own"),
+                Flag("force-update", "update an identity you already hold"),
             ],
             run=arriving.register,
             calls="agents.register",

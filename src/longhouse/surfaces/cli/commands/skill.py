@@ -18,11 +18,11 @@ def show(cli: Cli) -> Shown:
 
 command = Command(
     "skill",
-    "Print the skill file for agents",
+    "Print the skill file that teaches agents to work as a crew",
     children=[
         Command(
             "print",
-            "Print it",
+            "Print the skill file",
             run=show,
             examples=["longhouse skill print > .claude/skills/longhouse/SKILL.md"],
         )

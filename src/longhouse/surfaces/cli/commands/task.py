@@ -57,9 +57,7 @@ def add(
         task, count = made["id"], len(steps)
     if focus:
         cli.call("tasks.focus.set", task=task)
-    lines = [
-        f"{task} is added to {made['plan']}" + (f" with {many(count, 'step')}" if count else "")
-    ]
+    lines = [f"{task} added to {made['plan']}" + (f" with {many(count, 'step')}" if count else "")]
     if not count:
         lines.append(cli.out.style(f'next: longhouse task step {task} "First step"', "dim"))
     return Shown(made, lines)
@@ -71,7 +69,7 @@ def start(
     steps = [{"title": text, "success_criteria": [text]} for text in step or []]
     made = cli.call("tasks.macro.start", task_title=title, plan=plan, steps=steps, **more)
     steps_made = many(len(made["steps"]), "step")
-    line = f"{made['task_id']} is started in {made['plan_id']} with {steps_made}; focus is on it"
+    line = f"{made['task_id']} started in {made['plan_id']} with {steps_made}; it is now in focus"
     resume = made["resume"]
     shown = {**resume, **resume.get("records", {})}
     return Shown(made, [line, *(tree_lines(cli, shown) if "target" in shown else [])])
@@ -217,7 +215,7 @@ def show_moved(cli: Cli, result: dict[str, Any]) -> list[str]:
 
 
 def show_focus(cli: Cli, result: dict[str, Any]) -> list[str]:
-    return [f"focus is on {result['focus']}"]
+    return [f"{result['focus']} is now in focus"]
 
 
 def done(

@@ -33,7 +33,7 @@ def run(cli: Cli, full: bool = False) -> Shown:
 
 def _lines(cli: Cli, found: Verified) -> Iterator[str]:
     for problem in found.problems:
-        yield f"{cli.out.style('wrong', 'red')}  {problem.where}: {problem.message}"
+        yield f"{cli.out.style('error', 'red')}  {problem.where}: {problem.message}"
         if problem.recovery:
             yield f"       fix: {problem.recovery}"
     yield (
