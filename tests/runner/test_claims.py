@@ -134,7 +134,7 @@ def test_a_runner_that_only_attaches_leaves_when_no_server_is_there(
     rig.wire.away = True
     with own_signals():
         assert Runner(rig.context, attach=True).run() == 0
-    assert rig.told("runner.left") == [{"why": "no server is there"}]
+    assert rig.told("runner.left") == [{"why": "no server is running"}]
     assert rig.told("runner.ready") == []
 
 

@@ -114,9 +114,9 @@ def test_an_agent_on_a_strict_task_is_told_what_its_gate_wants(rig: Rig) -> None
     strict = rig("tasks.macro.delegate", task_title="Search: mend it", job=False)["task_id"]
     plain = rig("tasks.macro.start", task_title="Look around")["task_id"]
     told, spared = (rig.prompt(rig.run(f"done({ref!r})", task=one)) for one in (strict, plain))
-    assert "The task is strict: closing a step is refused until cards of that step hold" in told
+    assert "The task is strict: a step can be closed only when its cards hold a claim" in told
     assert f"think.card (target={strict} step=s:0" in told
-    assert "Step s:0 lacks: NO_CLAIM (nobody wrote down what is claimed)." in told
+    assert "Step s:0 is missing: NO_CLAIM (nobody wrote down what is claimed)." in told
     assert 'override={"reason": "…", "risk": "…"}' in told
     assert "The task is strict" not in spared
 
@@ -242,7 +242,7 @@ def test_a_child_that_hangs_is_ended_with_its_whole_tree(
     rig.claim(job)()
 
     assert rig.status(job) == "FAILED"
-    assert "did not end within its 300 s" in rig.messages(job, "error")[0]
+    assert "it ran past its 300 s" in rig.messages(job, "error")[0]
     assert "2 processes had to be killed" in rig.messages(job, "progress")[-1]
     assert not alive(int(rig.trace(job)[0]))
 
@@ -283,7 +283,7 @@ def test_a_job_that_takes_too_long_in_all_fails(make_rig: MakeRig) -> None:
     rig = make_rig(max_runtime_s=1)
     job = rig.run("time.sleep(0.6); go_on()")
     assert rig.status(job) == "FAILED"
-    assert "at most 1 s are allowed" in rig.view(job)["job"]["summary"]
+    assert "the limit is 1 s" in rig.view(job)["job"]["summary"]
 
 
 def test_a_job_that_goes_on_for_ever_fails(make_rig: MakeRig) -> None:
@@ -360,7 +360,7 @@ def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) 
 def test_a_job_that_cannot_be_started_here_is_not_taken_again_and_again(rig: Rig) -> None:
     rig.context.root.rmdir()
     job = rig.run("done()")
-    assert "it cannot be started in" in rig.messages(job, "released")[0]
+    assert "the agent cannot be started in" in rig.messages(job, "released")[0]
     assert rig("jobs.wait", runner_id="r1", timeout_ms=0).get("claimable") is None
 
 

@@ -237,7 +237,7 @@ def test_without_a_repository_the_job_is_given_back(make_rig: Callable[..., Rig]
     rig = make_rig()
     job = rig.run("done()", meta={"isolation": "worktree"})
     assert rig.status(job) == "QUEUED"
-    assert "no worktree can be made" in rig.messages(job, "released")[0]
+    assert "no worktree can be created" in rig.messages(job, "released")[0]
 
 
 def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> None:

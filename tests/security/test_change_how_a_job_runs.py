@@ -51,7 +51,7 @@ def test_a_job_with_such_a_model_fails_and_starts_nothing(rig: Rig, model: objec
     worker._meta = {**worker._meta, "executor_model": model}
     worker()
     assert rig.status(job) == "FAILED"
-    assert "is not the name of a model" in rig.view(job)["job"]["summary"]
+    assert "is not a valid model name" in rig.view(job)["job"]["summary"]
     assert rig.trace(job) == []
 
 

@@ -1,5 +1,5 @@
-"""The runner: claims jobs, runs agents on them in time slices, and reports; `longhouse runner`.
+"""The runner (`longhouse runner`): claims jobs, runs agents on them in time slices, and reports.
 
-It executes what the control plane never may, and speaks to it as any MCP client does. README.md has
-the life of a slice, what always holds, and what happens on every failure.
+The control plane never executes anything; the runner does, and talks to it like any MCP client.
+README.md describes the life of a slice, the invariants, and how each failure is handled.
 """

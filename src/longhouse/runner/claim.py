@@ -1,7 +1,7 @@
-"""A runner's claim on one job: every write under its fence, and how the claim can end.
+"""A runner's claim on one job: fenced writes, and how the claim can end.
 
-A refusal because the claim does not hold is `ClaimLost`: from then on nothing is reported under it.
-Refs that open nothing are taken out and named in the message, so that no report is lost for them.
+A refusal because the claim no longer holds raises `ClaimLost`; after that nothing is reported.
+Refs that open nothing are removed and named in the message, so that they do not block a report.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from longhouse.runner.slice_proof import bounded, unknown_refs
 __all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing", "new_agent_token", "usage_told"]
 
 OVER = {"over": True}
-"""Marks the runtime notes of a job that has ended. They are kept to be read, but not continued: a
-job that is run again gets its full time, its rounds and a session of its own."""
+"""Marks the runtime notes of a finished job. They stay readable, but are not continued: a job that
+runs again starts with its full time, all its proof rounds and a new session."""
 
 
 class ClaimLost(Exception):
-    """The job belongs to another runner, or has ended."""
+    """Another runner holds the job, or it has finished."""
 
 
 class ProofMissing(Exception):
-    """The server does not take DONE without a ref that opens something."""
+    """The server refused DONE: no ref that proves it opens."""
 
 
 def new_agent_token() -> tuple[str, str]:
-    """A token for the agent of one claim, and the digest by which the claim names it."""
+    """A token for the agent of one claim, and the digest that identifies it in the claim."""
     token = f"lh_{os.urandom(32).hex()}"
     return token, hashlib.sha256(token.encode()).hexdigest()
 
@@ -57,10 +57,10 @@ class Claim(NamedTuple):
     revision: int
     lease_ms: int
     renewed: Callable[[float], None] = lambda _asked_at: None
-    """Called after each report with the time when it was sent: from then the lease counts."""
+    """Called after each report with the time it was sent, from which the lease counts."""
 
     def heartbeat(self) -> None:
-        """Renew the lease; one try."""
+        """Renew the lease; a single attempt."""
         self._fenced(
             self.plane.once,
             "jobs.report",
@@ -80,7 +80,7 @@ class Claim(NamedTuple):
         meta: dict[str, Any] | None = None,
         changed: dict[str, Any] | None = None,
     ) -> None:
-        """Report an event; refs that open nothing are left out of it, and the message says so."""
+        """Report an event; refs that open nothing are left out, and the message says so."""
         kept = bounded(refs or [])
         more: dict[str, Any] = {"lease_ttl_ms": self.lease_ms}
         if percent is not None:
@@ -119,9 +119,9 @@ class Claim(NamedTuple):
         proof: list[str] | None = None,
         changes: str | None = None,
     ) -> None:
-        """End the job; ProofMissing when none of the refs that prove it opens.
+        """Complete the job; raises ProofMissing if none of its proof opens.
 
-        `changes` tells why those of its worktree are not in the work tree yet.
+        `changes` says why the worktree's changes have not been applied yet.
         """
         kept = bounded(refs)
         more = {"changes": _clip(changes, MAX_MESSAGE)} if changes else {}
@@ -149,7 +149,7 @@ class Claim(NamedTuple):
                 return
 
     def release(self, reason: str, *, decline: bool = False) -> None:
-        """Give the job back; `decline` when this runner should not be offered it again."""
+        """Give the job back; with `decline`, this runner is not offered it again."""
         self._fenced(
             self.plane.write, "jobs.release", reason=_clip(reason, MAX_REASON), decline=decline
         )
@@ -167,9 +167,9 @@ class Claim(NamedTuple):
 
 
 def usage_told(used: TokenUsage, agent: str, *, began: bool) -> dict[str, Any] | None:
-    """What a slice used, as it is reported: what an agent does not tell is unknown, never nothing.
+    """A slice's usage as it is reported: what an agent does not report is unknown, never zero.
 
-    `began` says whether the agent said anything at all.
+    `began` says whether the agent printed anything at all.
     """
     if not any(used):
         return {"cost_usd": "unknown", "agent": agent} if began else None
@@ -178,9 +178,9 @@ def usage_told(used: TokenUsage, agent: str, *, began: bool) -> dict[str, Any] |
 
 
 def _kind(kind: str) -> str:
-    """An agent may call its events what it likes; those that the server would refuse are renamed.
+    """The kind of an agent's event, or `progress` if the server would refuse it.
 
-    A heartbeat is the runner's own: from an agent it would vanish without an event.
+    Agents may not send `heartbeat`, since the server records no event for one.
     """
     word = re.sub(r"[^a-z0-9_]", "_", kind.lower()).strip("_")[:32]
     taken = word in RESERVED_KINDS or word == "heartbeat"
@@ -188,9 +188,9 @@ def _kind(kind: str) -> str:
 
 
 def _clip(text: str, chars: int) -> str:
-    """What an agent printed, as the server takes it: no NUL, no lone surrogates, not too long.
+    """Agent output in a form the server accepts: no NUL, no lone surrogates, not too long.
 
-    Secrets in what is cut are hidden first: the server could not see that half a token is one.
+    Secrets are redacted before cutting, since the server could not recognize half a token.
     """
     text = text.replace("\0", "").encode("utf-8", "replace").decode()
     return text if len(text) <= chars else clip_text(redact_text(text), chars)

@@ -1,7 +1,7 @@
-"""Leases are renewed in one place, and news of running jobs is heard in another.
+"""Renews leases (`Heartbeat`) and receives events of running jobs (`JobListener`).
 
-A heartbeat that is refused means that the claim is gone; one that gets no answer means nothing yet:
-the child's guard knows how long the lease holds, and ends the child when it has run out.
+A refused heartbeat means that the claim is gone. An unanswered one means nothing yet: the child's
+guard knows how long the lease holds and ends the child when it runs out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENDED = ("DONE", "FAILED", "CANCELED", "QUEUED")
 
 
 class ActiveJobs:
-    """The jobs that this runner works on."""
+    """The jobs this runner is working on."""
 
     def __init__(self) -> None:
         self._workers: dict[str, JobWorker] = {}
@@ -58,7 +58,7 @@ class ActiveJobs:
 
 
 class Heartbeat:
-    """Says that the runner is there, and renews the claim of every job it works on."""
+    """Renews the runner's own lease and the claim of every job it works on."""
 
     def __init__(
         self,
@@ -83,9 +83,9 @@ class Heartbeat:
         self._thread.start()
 
     def run(self) -> None:
-        """Beat until `stop`: every `heartbeat_ms`, sooner after a beat that was not heard.
+        """Beat until `stop`: every `heartbeat_ms`, sooner after an unanswered beat.
 
-        The time that a beat takes counts, so that the pulse does not slow down with many jobs.
+        The interval includes the time a beat takes, so many jobs do not slow the pulse down.
         """
         every_s = self._context.options.heartbeat_ms / 1000
         while not self._done:
@@ -96,11 +96,11 @@ class Heartbeat:
                 self._tell_change()
 
     def jobs_changed(self) -> None:
-        """A job came or went: say so soon. Claims are young then, and need no renewal."""
+        """A job started or finished: report it soon. Claims were just renewed and need no beat."""
         self._changed.set()
 
     def stop(self) -> None:
-        """Beat no more, and let the lease run out at once: everybody sees that we have left."""
+        """Stop beating and let the lease run out at once, so that the runner reads as gone."""
         self._done = True
         self._changed.set()
         if self._thread.is_alive():
@@ -108,14 +108,14 @@ class Heartbeat:
         self._runner_beat([], LAST_TTL_MS)
 
     def beat(self) -> bool:
-        """Renew everything once; False when something was not heard."""
+        """Renew everything once; False if anything went unanswered."""
         workers = self._jobs.all()
         heard = self._runner_beat(workers, self._context.options.lease_ms)
         for worker in workers:
             try:
                 worker.claim.heartbeat()
             except ClaimLost as lost:
-                if worker in self._jobs.all():  # else it has ended meanwhile, as it should
+                if worker in self._jobs.all():  # otherwise it has just finished normally
                     worker.control.lose(str(lost))
             except LonghouseError as error:
                 heard = False
@@ -123,7 +123,7 @@ class Heartbeat:
         return heard
 
     def introduce(self, workers: Sequence[JobWorker] = (), ttl_ms: int | None = None) -> None:
-        """Say that the runner is there, what it does and what it offers; one try."""
+        """Report the runner's state and what it offers; a single attempt."""
         state = _state(workers)
         self._context.plane.once(
             "jobs.runner.heartbeat",
@@ -148,7 +148,7 @@ class Heartbeat:
         return True
 
     def _trouble(self, error: LonghouseError, job: str | None = None) -> None:
-        if not error.retryable:  # that the server is away is told once, elsewhere
+        if not error.retryable:  # an unreachable server is logged once, in plane.py
             self._context.log("heartbeat.refused", job=job, code=error.code, why=error.message)
 
 
@@ -159,7 +159,7 @@ def _state(workers: Sequence[JobWorker]) -> dict[str, Any]:
 
 
 class JobListener:
-    """Hears what happens to running jobs: a canceled one ends at once, an answer wakes its job."""
+    """Follows the events of running jobs: a canceled job ends at once, an answer wakes its job."""
 
     def __init__(self, context: RunnerContext, jobs: ActiveJobs) -> None:
         self._context = context
@@ -167,7 +167,7 @@ class JobListener:
         self._seen: int | None = None
 
     def run(self) -> None:
-        """For as long as the process lives."""
+        """Listen as long as the process lives."""
         while True:
             workers = {worker.job_id: worker for worker in self._jobs.await_any()}
             try:

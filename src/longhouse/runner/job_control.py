@@ -1,8 +1,8 @@
-"""How other threads steer a running job, and how its own thread notices.
+"""How other threads control a running job, and how its own thread finds out.
 
-The job's thread runs one child at a time and waits here. Others may only say `stop` (the runner is
-leaving), `lose` (the claim is gone) or `heard` (something happened to the job). The first two end
-the child at once; what follows is decided by the job's own thread, which `check` interrupts.
+The job's thread runs one child at a time and waits here. Other threads may only call `stop` (the
+runner is leaving), `lose` (the claim is gone) or `heard` (something happened to the job). The first
+two end the child at once; the job's own thread then raises from `check` and decides what to do.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class JobControl:
     def __init__(
         self, lease_s: float, grace_s: float, claimed_at: float, spare: Path | None = None
     ) -> None:
-        """`spare` is the lock of the store's server, which no agent's end may end."""
+        """`spare` is the lock of the store's server, which must survive the end of an agent."""
         self.lost: str | None = None
-        """Why the claim is gone, once it is."""
+        """Why the claim was lost; None while it holds."""
         self._lease_s = lease_s
         self._grace_s = grace_s
         self._spare = spare
@@ -40,7 +40,7 @@ class JobControl:
         self._lock = threading.Lock()
         self._news = threading.Event()
 
-    # ---- what other threads say
+    # ---- called by other threads
 
     def heard(self) -> None:
         """Something happened to the job."""
@@ -57,23 +57,23 @@ class JobControl:
         self._end_child("lost")
 
     def renewed(self, asked_at: float) -> None:
-        """The lease counts from `asked_at`: tell the child's guard."""
+        """Extend the child's lease, which counts from `asked_at`."""
         with self._lock:
             self._renewed = max(self._renewed, asked_at)
             if self._child is not None:
                 self._child.renew(self._lease_left_s())
 
-    # ---- what the job's own thread does
+    # ---- called by the job's own thread
 
     def check(self) -> None:
-        """Raise what must end the work on this job."""
+        """Raise ClaimLost or RunnerLeaving if work on this job must stop."""
         if self.lost:
             raise ClaimLost(self.lost)
         if self._stopping:
             raise RunnerLeaving
 
     def run_child(self, plan: Invocation, cwd: Path, until: float, stdout: StreamCapture) -> Ended:
-        """Start a child, unless the work must end, and wait for its end."""
+        """Start a child, unless the work must stop, and wait until it has ended."""
         with self._lock:
             self.check()
             child = self._child = Child(
@@ -93,7 +93,7 @@ class JobControl:
                 self._child = None
 
     def pause(self, seconds: float) -> None:
-        """Wait that long, whatever happens to the job, unless the work must end."""
+        """Wait that long regardless of events, unless the work must stop."""
         ends = time.monotonic() + seconds
         while (left_s := ends - time.monotonic()) > 0:
             self.await_news(left_s)

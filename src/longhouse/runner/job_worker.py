@@ -1,9 +1,9 @@
-"""One claimed job, from its claim to its end.
+"""Drives one claimed job from its claim to its end.
 
     claimed → opened → [worktree] → slices (slice_loop.py) → DONE with proof | FAILED
 
-A thread of its own drives it. However it ends, the job is completed, given back with the reason, or
-left to whoever holds it now.
+Each job has its own thread. Whatever happens, the job is completed, given back with a reason, or,
+if its claim was lost, left to its new holder.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from longhouse.runner.worktrees import NoWorktree, Worktree
 __all__ = ["JobWorker"]
 
 LONG_PROMPT = 36_000
-"""Beside a longer prompt, the answer to `jobs.open` may have no room for the thread."""
+"""With a longer prompt, the answer to `jobs.open` may have no room for the thread."""
 
 
 class JobWorker:
-    """Drives one job; call it in a thread. Other threads speak to its `control`."""
+    """Drives one job; call it in a thread. Other threads use its `control`."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class JobWorker:
         asked_at: float,
         agent_token: str | None = None,
     ) -> None:
-        """`claimed` is the job as `jobs.claim` returned it, `asked_at` when it was asked for.
+        """`claimed` is the job as `jobs.claim` returned it; `asked_at` is when that call was sent.
 
-        `agent_token` is what its agent calls under; it works as long as the claim holds.
+        `agent_token` is the token its agent uses; it is valid as long as the claim holds.
         """
         options = context.options
         self.job_id: str = claimed["id"]
         self.short_of_room = False
-        """Whether it was given back because the machine has no room just now."""
+        """Whether the job was given back because the machine is out of space."""
         self.control = JobControl(
             options.lease_ms / 1000, options.kill_grace_s, asked_at, context.home / LOCK_NAME
         )
@@ -74,7 +74,7 @@ class JobWorker:
 
     @property
     def executor(self) -> str | None:
-        """The name of the executor that will run it; None when none here can."""
+        """The name of the executor that will run it; None if none here can."""
         return self._way[0].name if self._way else None
 
     def __call__(self) -> None:
@@ -95,7 +95,7 @@ class JobWorker:
             self._give_back(f"{error.code}: {error.message}", decline=True)
         except Exception as error:
             self._log("job.defect", why=repr(error))
-            self._give_back(f"a defect of the runner: {error!r}", decline=True)
+            self._give_back(f"the runner has a defect: {error!r}", decline=True)
 
     def _give_back(self, reason: str, *, decline: bool = False) -> None:
         try:
@@ -108,7 +108,7 @@ class JobWorker:
 
     def _run(self) -> None:
         if not re.match(JOB_ID, self.job_id):  # it names files and folders
-            raise LonghouseError(f"{self.job_id[:40]!r} is not the id of a job")
+            raise LonghouseError(f"{self.job_id[:40]!r} is not a job id")
         view = open_job(self._context, self.job_id, include_prompt=True, include_meta=True)
         if self._context.dry_run:
             self.claim.report("checkpoint", "runner: dry run, nothing is executed")
@@ -119,17 +119,17 @@ class JobWorker:
         if self._way is None:
             raise NotHere(self._context.lacks(self._meta))
         if view.get("prompt") is None:
-            raise LonghouseError("its prompt could not be read whole")
+            raise LonghouseError("its prompt could not be read in full")
         executor, profile = self._way
         job = self._job(view, profile)
         if job.model is not None and not re.match(MODEL_NAME, job.model):
-            why = f"meta.executor_model: {job.model[:40]!r} is not the name of a model"
+            why = f"meta.executor_model: {job.model[:40]!r} is not a valid model name"
             return self._end(Ending("FAILED", why, []))
         self._log("job.started", executor=executor.name, title=job.title)
         try:
             scratch = tempfile.TemporaryDirectory(prefix="longhouse-", ignore_cleanup_errors=True)
         except OSError as error:
-            raise unable("no folder can be made for it", error) from error
+            raise unable("no scratch folder can be created", error) from error
         with scratch as folder:
             return self._work(job, executor, view, Path(folder))
 
@@ -157,7 +157,7 @@ class JobWorker:
                 ending = loop.run(refused=str(missing))
 
     def _end(self, ending: Ending, worktree: Worktree | None = None) -> None:
-        """Complete the job; the changes of a job that is done go into the work tree, or wait."""
+        """Complete the job; if it is DONE, its worktree's changes are applied or wait."""
         refs, patch, unread = list(ending.refs), b"", None
         if worktree:
             try:
@@ -185,13 +185,14 @@ class JobWorker:
         return None
 
     def _end_with(self, worktree: Worktree, patch: bytes, ending: Ending) -> None:
-        """End a job that is done and has changes: first they wait, and then they are taken.
+        """Complete a job whose changes are still in its worktree, then apply them.
 
-        Only who still held the claim takes them. Whatever happens in between, and where they do not
-        apply, the job shows `!` until somebody takes or drops them; no runner waits for that.
+        Completing first proves that the claim still held. If the runner dies in between, or the
+        changes do not apply, the job shows `!` until someone applies or drops them; no runner
+        waits for that.
         """
         obstacle = worktree.obstacle(patch)
-        why = obstacle or "its changes are about to be taken"
+        why = obstacle or "its changes are about to be applied"
         where = f"{why} (from {worktree.path} on {socket.gethostname()} into {worktree.home})"
         self.claim.complete("DONE", ending.summary, ending.refs, proof=ending.proof, changes=where)
         obstacle = obstacle or worktree.bring_home(patch)
@@ -233,7 +234,7 @@ class JobWorker:
         )
 
     def _worktree(self, job: ClaimedJob) -> Worktree | None:
-        """One of its own where job or runner asks for it: a job cannot do without the runner's."""
+        """A worktree if the job or the runner asks for one; a job cannot override the runner."""
         if "worktree" not in (job.meta.get("isolation"), self._context.options.isolation):
             return None
         home = self._context.home / "worktrees" / job.workspace
@@ -242,12 +243,12 @@ class JobWorker:
             worktree.open()
         except NoWorktree as error:
             if isinstance(error.__cause__, OSError):
-                raise unable("no worktree can be made", error.__cause__) from error
-            raise NotHere(f"no worktree can be made: {error.message}") from error
+                raise unable("no worktree can be created", error.__cause__) from error
+            raise NotHere(f"no worktree can be created: {error.message}") from error
         return worktree
 
     def _shared_files(self) -> TreeWatch | None:
-        """What tells which files change in the work tree that people use; None without git."""
+        """Finds which files change in the shared work tree; None without git."""
         root = self._context.root.resolve()
         try:
             tree = SharedTree(root)

@@ -1,10 +1,10 @@
-"""The runner: finds work it may do, has it done, and leaves in good order.
+"""The runner's main loop: finds work it may do, starts it, and shuts down cleanly.
 
 main thread           starts the others, waits for a signal, drains
 scout                 lists and claims jobs while a slot is free, waits in `jobs.wait` for more
 heartbeat, listener   see heartbeat.py
-one thread a job      see job_worker.py
-for background processes, see tool_tasks/speaker.py
+one thread per job    see job_worker.py
+background processes  see tool_tasks/speaker.py
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Runner:
         self._why = ""
 
     def run(self) -> int:
-        """Work until told to stop; the result is the exit code."""
+        """Work until told to stop; returns the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGUSR1, self._on_retire)
@@ -106,7 +106,7 @@ class Runner:
         self._leave.set()
 
     def _greet(self) -> bool:
-        """Be known before asking for work: routing looks at what runners offer."""
+        """Register before asking for work: routing depends on what runners offer."""
         options = self._context.options
         while not self._leave.is_set():
             try:
@@ -135,7 +135,7 @@ class Runner:
         self.leave(signal.Signals(number).name)
 
     def _on_retire(self, _number: int, _frame: Any) -> None:
-        """Finish the jobs that it has, and leave: another one takes the settings of now."""
+        """Finish the current jobs, then leave: a new runner takes over with new settings."""
         self._retiring.set()
 
     # ---- finding work
@@ -164,21 +164,21 @@ class Runner:
             while not self._leave.is_set():
                 if self._retiring.is_set():
                     self._jobs.await_none(None)
-                    self.leave("it was told to leave after its jobs")
+                    self.leave("told to leave after its jobs")
                     break
                 if (rest_s := self._rests_until - time.monotonic()) > 0:
                     self._leave.wait(rest_s)
                     continue
                 if (claimable or self._are_queued()) and self._take():
                     break
-                if claimable:  # another runner was quicker, or the workspace is full
+                if claimable:  # another runner was faster, or the workspace is full
                     misses += 1
                     self._leave.wait(min(0.02 * 2**misses, REST_S))
                 claimable = self._await_work()
 
     def _are_queued(self) -> bool:
-        """Whether any job is queued, and so may be for this runner; one whose lease ran out may be
-        as well, but of that only `jobs.wait` knows."""
+        """Whether any job is queued. Jobs whose lease ran out can be claimed too, but only
+        `jobs.wait` reports those."""
         try:
             listed = self._context.plane.listen("jobs.list", status="QUEUED", limit=1)
         except LonghouseError:
@@ -187,7 +187,7 @@ class Runner:
         return bool(listed["jobs"])
 
     def _await_work(self) -> bool:
-        """Sleep until the server knows of work for this runner, for a while."""
+        """Wait, for a limited time, until the server has work for this runner."""
         options = self._context.options
         wait_ms = self._idle_ms()
         if not wait_ms:
@@ -209,7 +209,7 @@ class Runner:
         return bool(found.get("claimable"))
 
     def _idle_ms(self) -> int:
-        """For how long to wait for work; none when it has idled for long enough, and leaves."""
+        """How long to wait for work; 0 after leaving because of `idle_exit_s`."""
         if self._tasks.is_busy:
             self._worked_at = time.monotonic()
         if not self._context.options.idle_exit_s or self._jobs.all():
@@ -221,10 +221,10 @@ class Runner:
         return 0
 
     def _miss(self) -> None:
-        """The server did not answer: rest; a runner that only attaches does not wait for ever."""
+        """The server did not answer: pause. A runner started with `attach` leaves eventually."""
         gone = time.monotonic() - self._heard_at > GONE_S
         if self._attach and gone and not self._jobs.all():
-            self.leave("no server is there")
+            self.leave("no server is running")
         self._leave.wait(REST_S)
 
     def _take(self) -> bool:
@@ -272,18 +272,18 @@ class Runner:
             self._jobs.remove(worker)
             self._slots.release()
             self._account()
-            if self._waiting:  # else the next job may be there at once, and tells more
+            if self._waiting:  # otherwise the next job may start at once, and its beat says more
                 self._heartbeat.jobs_changed()
 
     def _account(self) -> None:
-        """Count slices that nobody has counted: a killed runner's, or one that lost its claim."""
+        """Account for unreported slices, whose runner was killed or lost its claim."""
         try:
             account_for_lost(self._context)
         except Exception as error:  # jobs go on without it
             self._context.log("slice.uncounted", why=repr(error))
 
     def _rest(self, *, short: bool) -> None:
-        """A machine without room takes nothing for a while, and for longer each time."""
+        """Take no jobs for a while if the machine is out of space, longer each time."""
         first_s, longest_s = SHORT_S
         self._short_s = min(max(self._short_s * 2, first_s), longest_s) if short else 0.0
         self._rests_until = time.monotonic() + self._short_s
@@ -293,11 +293,11 @@ class Runner:
     # ---- leaving
 
     def _drain(self) -> None:
-        """Let slices finish for a while, then give their jobs back; a second signal hurries."""
+        """Let slices finish for `drain_s`, then give jobs back; a second signal ends the wait."""
         options = self._context.options
         self._context.log("runner.leaving", why=self._why, running=len(self._jobs.all()) or None)
-        # A claim that is under way becomes a job that is drained like the others; where the server
-        # does not answer, there is none to wait for.
+        # A claim in flight becomes a job that is drained like the others; if the server does not
+        # answer, give up on it.
         if not self._claiming.acquire(timeout=CLAIM_S):
             self._context.plane.give_up()
             self._claiming.acquire()

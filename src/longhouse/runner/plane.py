@@ -1,8 +1,8 @@
 """The control plane as the runner sees it: MCP tool calls over streamable HTTP, and nothing else.
 
-Each call stands alone (protocol 2026-07-28 has no session), so a server that restarts, even on
-another port, is simply asked again. A write carries an idempotency key and may therefore be
-repeated until it was answered. A refusal is raised; none is ever swallowed.
+Calls are independent (protocol 2026-07-28 has no session), so after a server restart, even on
+another port, the runner simply calls again. A write carries an idempotency key and can be repeated
+until it is answered. Refusals are always raised, never swallowed.
 """
 
 from __future__ import annotations
@@ -55,30 +55,30 @@ class Plane:
         self._enough = threading.Event()
 
     def ask(self, cmd: str, /, **args: Any) -> Any:
-        """A read; repeated until there is an answer."""
+        """A read, repeated until it is answered."""
         return self._patiently(cmd, args)
 
     def write(self, cmd: str, /, **args: Any) -> Any:
-        """A write; repeated until there is an answer, with one effect."""
+        """A write, repeated until it is answered, but applied only once."""
         return self._patiently(cmd, {"idempotency_key": new_key(), **args})
 
     def offer(self, cmd: str, /, **args: Any) -> Any:
-        """A write that the job can do without: given up after so many refusals.
+        """A write the job can do without: given up after OFFERS refusals.
 
-        Otherwise a full disk would hold a job for ever that only wants to leave its transcript.
+        Otherwise a full disk would block a job forever just to store its transcript.
         """
         return self._patiently(cmd, {**args, "idempotency_key": new_key()}, OFFERS)
 
     def once(self, cmd: str, /, **args: Any) -> Any:
-        """One try, for what is said again soon anyway: a heartbeat."""
+        """A single attempt, for calls that are repeated soon anyway, such as heartbeats."""
         return self._call(cmd, args, BEAT_TIMEOUT_S)
 
     def listen(self, cmd: str, /, **args: Any) -> Any:
-        """One try of a call that takes its time to answer."""
+        """A single attempt at a call that the server may hold open."""
         return self._call(cmd, args, TIMEOUT_S)
 
     def give_up(self) -> None:
-        """From now on nobody waits for a server that is away."""
+        """From now on, do not wait for an unreachable server."""
         self._enough.set()
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class Plane:
             if self._wire is None:
                 self._wire = self._find()
             if self._wire is None:
-                error = Unreachable("no server of this store answers")
+                error = Unreachable("no server for this store answers")
                 self._note_away(error)
                 raise error
             return self._wire

@@ -1,7 +1,7 @@
-"""What an agent is told at the start of a slice. Pure: the same inputs give the same words.
+"""The prompt an agent is given at the start of a slice. Pure: the same inputs give the same text.
 
-A fresh session gets everything; one that is resumed knows the job and gets the rules that it must
-not forget, its claim, and what happened since.
+A fresh session gets everything. A resumed session already knows the job, so it gets only the rules
+for its answer, its claim, and what has happened since.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXAMPLE = {
 
 
 class SliceContext(NamedTuple):
-    """What a slice knows beyond the job itself."""
+    """What the prompt of one slice is built from, besides the job itself."""
 
     number: int
     slice_s: int
@@ -49,7 +49,7 @@ class SliceContext(NamedTuple):
 
 
 def slice_prompt(job: ClaimedJob, context: SliceContext) -> str:
-    """The whole prompt."""
+    """The complete prompt of one slice."""
     parts = [_answer_rules(), _claim(job, context)]
     if not context.resumed:
         if context.skill:
@@ -60,7 +60,7 @@ def slice_prompt(job: ClaimedJob, context: SliceContext) -> str:
 
 
 def thread_of(events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """The newest events that tell something, oldest first: no heartbeats, none of the runner's."""
+    """The newest events, oldest first, without heartbeats and the runner's own reports."""
     telling = [
         event
         for event in events
@@ -72,16 +72,17 @@ def thread_of(events: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
 def _answer_rules() -> str:
     return f"""\
 # How to answer
-You work on a delegated job. End with exactly one JSON object and nothing around it:
+You are working on a delegated job. Your final message must be exactly one JSON object and nothing \
+else:
 {json.dumps(_EXAMPLE)}
-- status: DONE (all of it is done and shown), CONTINUE (more to do, or you wait for an answer), \
-FAILED (it cannot be done; say why in summary).
-- refs: stable refs of what you wrote down. {ASK}
-- events: at most 20 short updates: progress, checkpoint (with refs), question (to be decided).
-- artifacts: files that you wrote as results, as {{"kind": "report|diff|patch|bench|docs_update", \
-"path": "relative/path"}}; else [].
-Write results down while you work, as notes, cards or evidence linked to the task or anchor: a \
-slice may end at any time, and only what is written down survives it."""
+- status: DONE (everything is done and proven), CONTINUE (there is more to do, or you are waiting \
+for an answer), FAILED (it cannot be done; say why in summary).
+- refs: stable refs to the records you wrote. {ASK}
+- events: at most 20 short updates: progress, checkpoint (with refs), question (for the manager).
+- artifacts: result files you wrote, as {{"kind": "report|diff|patch|bench|docs_update", \
+"path": "relative/path"}}; otherwise [].
+Save results as you go, as notes, cards or evidence linked to the task or anchor: a slice can end \
+at any time, and only saved results survive it."""
 
 
 def _claim(job: ClaimedJob, context: SliceContext) -> str:
@@ -101,25 +102,26 @@ def _claim(job: ClaimedJob, context: SliceContext) -> str:
 # Your claim
 workspace={job.workspace} job={job.id} runner_id={job.runner_id} \
 claim_revision={job.claim_revision}
-The MCP server `longhouse` is connected. Report yourself with its tool `jobs` and these arguments:
+The MCP server `longhouse` is connected. To report progress while you work, call its tool `jobs` \
+with these arguments:
 {json.dumps(call, ensure_ascii=False)}
-kind=question asks the manager; then end with CONTINUE, and the answer is in your next slice. \
-Never call jobs.complete: your final JSON does that. A message of kind `manager` in the thread is \
-an instruction from whoever gave you the job. This is slice {context.number}; end it within \
-{_minutes(context.slice_s)}, with CONTINUE if work is left."""
+To ask the manager something, use kind=question and end with CONTINUE; your next slice contains \
+the answer. Never call jobs.complete: your final JSON does that. A message of kind `manager` in \
+the thread is an instruction from the manager who gave you the job. This is slice \
+{context.number}; finish it within {_minutes(context.slice_s)}, with CONTINUE if work remains."""
 
 
 def gate_rules(gate: Mapping[str, Any]) -> str:
-    """How a step of a strict task gets past its gate, and what the next step still lacks."""
+    """How to close a step of a strict task, and what the next step is still missing."""
     lacks = "; ".join(f"{one['code']} ({one['message']})" for one in gate.get("missing", ()))
     place = f"target={gate['task']} step={gate['path']}"
     return f"""\
-The task is strict: closing a step is refused until cards of that step hold a claim (a hypothesis \
-or decision), a test that supports it, and something that blocks it. Write them with think.card \
-({place}, and step of the others likewise); tasks.gate says what is missing. \
-Step {gate["path"]} lacks: {lacks or "nothing"}.
-Where arguing makes no sense, close with tasks.macro.close.step and \
-override={{"reason": "…", "risk": "…"}}: both go on record."""
+The task is strict: a step can be closed only when its cards hold a claim (a hypothesis or \
+decision), a test that supports it, and something that blocks it. Write them with think.card \
+({place}; name the other steps the same way); tasks.gate lists what is missing. \
+Step {gate["path"]} is missing: {lacks or "nothing"}.
+Where such reasoning makes no sense, close the step with tasks.macro.close.step and \
+override={{"reason": "…", "risk": "…"}}; both are recorded."""
 
 
 def _minutes(seconds: int) -> str:
@@ -133,7 +135,7 @@ def _spec(job: ClaimedJob) -> str:
             ("task", job.task),
             ("anchor", job.anchor),
             ("kind", job.kind),
-            ("files reserved for it", ", ".join(job.meta.get("paths", ()))),
+            ("reserved files", ", ".join(job.meta.get("paths", ()))),
             ("expected artifacts", ", ".join(job.expected_artifacts)),
         )
         if value
@@ -146,7 +148,7 @@ def _so_far(context: SliceContext) -> list[str]:
     if context.task:
         parts.append(f"# Its task\n{context.task[:TASK_CHARS]}")
     if context.gate:
-        parts.append(f"# Its steps close only when they are argued\n{context.gate}")
+        parts.append(f"# Closing its steps\n{context.gate}")
     if context.prior_summary or context.prior_refs:
         refs = f"\nrefs: {', '.join(context.prior_refs[:12])}" if context.prior_refs else ""
         parts.append(f"# Where the last slice ended\n{context.prior_summary[:PRIOR_CHARS]}{refs}")
@@ -154,9 +156,9 @@ def _so_far(context: SliceContext) -> list[str]:
         rows = "\n".join(_event(event) for event in context.thread)
         parts.append(f"# The thread of this job, oldest first\n{rows}")
     if context.notes:
-        parts.append("# Mind\n" + "\n".join(f"- {note}" for note in context.notes))
+        parts.append("# Note\n" + "\n".join(f"- {note}" for note in context.notes))
     if context.proof_missing:
-        parts.append(f"# Proof is missing\nYou answered DONE with nothing to show. {ASK}")
+        parts.append(f"# Proof is missing\nYou answered DONE without proof. {ASK}")
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Which behaviour pack a job's agent is given, and how much of it. Deterministic, never fatal."""
+"""Chooses the behaviour pack for a job's agent, and its size. Deterministic; never fails a job."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LEAST_CHARS = 80
 
 
 class Asks(Protocol):
-    """The part of the control plane that gives packs."""
+    """The part of the control plane that serves packs."""
 
     def once(self, cmd: str, /, **args: Any) -> Any: ...
 
 
 def choose_skill(kind: str, meta: dict[str, Any], options: Options) -> tuple[str, int]:
-    """Profile and size: from the job's meta, else from its kind, else the runner's own."""
+    """Profile and size: from the job's meta, else its kind, else the runner's settings."""
     profile = meta.get("skill_profile")
     if profile not in SKILL_PROFILES:
         profile = "research" if "research" in kind.lower() else options.skill_profile
@@ -37,7 +37,7 @@ def _size(asked: Any, default: int) -> int:
 
 
 class SkillPacks:
-    """The packs that this runner has asked for; each is read once while the runner lives."""
+    """A cache of packs: the runner fetches each one once."""
 
     def __init__(self, plane: Asks, options: Options) -> None:
         self._plane = plane
@@ -45,7 +45,7 @@ class SkillPacks:
         self._read: dict[tuple[str, int], str] = {}
 
     def text(self, kind: str, meta: dict[str, Any]) -> str:
-        """The pack for a job; empty when none is wanted, or the server gives none."""
+        """The pack for a job; empty if the job wants none or the server has none."""
         profile, chars = choose_skill(kind, meta, self._options)
         if not chars:
             return ""

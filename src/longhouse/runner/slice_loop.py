@@ -1,6 +1,6 @@
-"""Drives one job from slice to slice: runs a child, records its end, does what `judge` decides.
+"""Drives one job from slice to slice: runs a child, records how it ended, does what `judge` says.
 
-All decisions are in `slice_state.py`; everything here reads, runs, stores or reports.
+All decisions are made in `slice_state.py`; the code here only reads, runs, stores and reports.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SUMMARY_CHARS = 2_000
 
 
 def open_job(context: RunnerContext, job: str, **more: Any) -> dict[str, Any]:
-    """The job with its newest events, as the control plane has it now."""
+    """The job with its newest events, read from the control plane."""
     view: dict[str, Any] = context.plane.ask(
         "jobs.open", job=job, max_events=THREAD_LOOK, max_chars=80_000, **more
     )
@@ -64,9 +64,9 @@ def open_job(context: RunnerContext, job: str, **more: Any) -> dict[str, Any]:
 
 
 class Workplace(NamedTuple):
-    """Where a job's agent works, the scratch folder, its kept session, its way to Longhouse.
+    """Where a job's agent works: its folder, scratch folder, saved session and MCP entry.
 
-    `files` tells what changed there; None where git cannot.
+    `files` finds out which files changed; None where git cannot tell.
     """
 
     cwd: Path
@@ -77,7 +77,7 @@ class Workplace(NamedTuple):
 
 
 class SliceLoop:
-    """Runs slices until there is an ending to report."""
+    """Runs slices until the job has an ending to report."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class SliceLoop:
         runtime: dict[str, Any],
         view: dict[str, Any] | None = None,
     ) -> None:
-        """`view` is the job as it was opened just now, if it need not be opened again."""
+        """`view` is the job as just opened, so that the first slice need not open it again."""
         if OVER.items() <= runtime.items():
             runtime = {}
         self._context = context
@@ -113,7 +113,7 @@ class SliceLoop:
         )
 
     def run(self, *, refused: str | None = None) -> Ending:
-        """The ending that the slices lead to; `refused` says why the last one was not taken."""
+        """Run slices and return the ending; `refused` says why the server refused the last one."""
         decision = SliceDecision(NextStep.SLICE, self._state)
         if refused is not None:
             decision = ask_for_proof(self._state, refused, self._options)
@@ -187,10 +187,10 @@ class SliceLoop:
             plan = self._executor.plan(self._job, this)
             return self._control.run_child(plan, cwd, time.monotonic() + allowed_s, stdout)
         except OSError as error:
-            raise unable(f"it cannot be started in {cwd}", error) from error
+            raise unable(f"the agent cannot be started in {cwd}", error) from error
 
     def _output_file(self) -> SliceFile:
-        """A file for all that the agent prints; what is left of it is found by the next runner."""
+        """A file for everything the agent prints; after a crash the next runner finds it."""
         session = self._session or ExecutorSession(self._executor.name, "")
         note = SliceNote(
             self._job.id,
@@ -203,7 +203,7 @@ class SliceLoop:
         try:
             return begin(self._context.home, self._context.workspace, note)
         except OSError as error:
-            raise unable("its output has no place", error) from error
+            raise unable("no file can be created for its output", error) from error
 
     def _prompt_context(self) -> SliceContext:
         view, self._view = self._view or self._open(), None
@@ -222,12 +222,12 @@ class SliceLoop:
             proof_missing=state.proof_rounds > 0,
         )
 
-    # ---- what is recorded of it
+    # ---- recording it
 
     def _record(
         self, ended: Ended, result: SliceResult, changed: dict[str, Any] | None, began: float
     ) -> None:
-        """Keep the transcript, the session and what it cost; report how the slice ended."""
+        """Store the transcript, the session and the usage; report how the slice ended."""
         if ended.why == "lost":
             self._control.check()
         number, used = self._state.slices, self._use(result)
@@ -235,9 +235,9 @@ class SliceLoop:
         self._keep([transcript])
         outcome = result.answer.status if result.answer else f"no answer ({ended.why})"
         killed = f", {ended.killed} processes had to be killed" if ended.killed else ""
-        stuck = f", {len(ended.left)} could not be" if ended.left else ""
+        stuck = f", {len(ended.left)} could not be killed" if ended.left else ""
         lacking = f"; {transcript.trouble}" if transcript.trouble and ended.stdout.total else ""
-        if changed is not None:  # the server counts back from when it hears of it
+        if changed is not None:  # the server counts back from the time it receives the report
             changed["over_ms"] = int((time.monotonic() - began) * 1000)
         self._claim.report(
             "progress",
@@ -261,7 +261,7 @@ class SliceLoop:
         )
 
     def _use(self, result: SliceResult) -> Any:
-        """What the slice used; its session is kept for the next one."""
+        """What the slice used; saves its session for the next slice."""
         used = result.usage
         if result.session and is_session_id(result.session):
             session = self._session
@@ -273,7 +273,7 @@ class SliceLoop:
         return used
 
     def _notes(self, last: AgentAnswer) -> dict[str, Any]:
-        """All runtime notes each time, so that nothing of an earlier attempt is continued."""
+        """All runtime notes every time, so that none is left over from an earlier attempt."""
         return {
             "over": None,
             "counted": [self._claim.revision, self._state.slices],
@@ -308,13 +308,13 @@ class SliceLoop:
             if one.trouble and not one.trouble.endswith("is empty"):
                 self._log("output.trouble", kind=one.kind, why=one.trouble)
 
-    # ---- what the manager says
+    # ---- waiting for the manager
 
     def _await_answer(self) -> str | None:
-        """Hold the job, without a child, while a question is open, but not for ever.
+        """Hold the job without a child while a question is open, up to `answer_wait_s`.
 
-        The agent may have asked in its answer or by itself; one question is waited for once. What
-        is returned is the question that is still open.
+        The agent may have asked in its answer or by calling jobs.report. Each question is waited
+        for only once. Returns the question if it is still open.
         """
         ends = time.monotonic() + self._options.answer_wait_s
         asked = self._open_question()
@@ -328,15 +328,15 @@ class SliceLoop:
         return asked
 
     def _open_question(self) -> str | None:
-        """The ref of the newest question that nobody has answered."""
-        view = self._view = self._open()  # also what the next slice is told
+        """The ref of the newest unanswered question."""
+        view = self._view = self._open()  # the next slice's prompt uses it too
         if not view["attention"]["needs_manager"]:
             return None
         asked = (event["ref"] for event in view["events"] if event["kind"] == "question")
         return next(asked, "an older question")
 
     def _manager_refs(self) -> list[str]:
-        """The proof that the manager has given since it was asked for."""
+        """The proof that the manager has supplied since proof was requested."""
         view = self._view = self._open()
         if view["attention"]["needs_proof"]:
             return []
@@ -351,5 +351,5 @@ class SliceLoop:
 
 
 def _noted(value: Any) -> float:
-    """A number that an earlier claim has left, whatever it may have left there."""
+    """A number from an earlier claim's notes; 0 if it is missing or invalid."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 10**9 else 0.0

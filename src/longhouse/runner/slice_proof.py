@@ -1,8 +1,8 @@
-"""The proof gate: DONE counts only with something to show for it. Pure.
+"""The proof gate: DONE counts only with a ref that proves it. Pure.
 
-A stable ref names one record that can be opened, other than the job itself. An anchor or a runner
-shows nothing, a placeholder names nothing, and a receipt (`CMD:`, `LINK:`) alone is not a record.
-Every pattern takes time in proportion to the text, whatever the text is.
+A stable ref names one record that can be opened, other than the job itself. Anchors and runners
+prove nothing, placeholders name nothing, and a receipt (`CMD:`, `LINK:`) alone is not a record.
+Every pattern runs in time linear in the text, even on hostile text.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _PLACEHOLDER = re.compile(r"(?i)[<>*…]|\bXXX+\b|\bTODO\b|CARD-(?:X+|ID|N+)\Z")
 
 ASK = (
     "DONE needs proof: at least one stable ref that opens (CARD-*, TASK-*, notes@<seq>, JOB-*) "
-    "and, where you ran or changed something, a receipt line `CMD: <command>` or `LINK: <url>`. "
-    "Write the result down with vcs.notes.commit and return its ref in refs[]."
+    "and, if you ran or changed something, a receipt line `CMD: <command>` or `LINK: <url>`. "
+    "Save the result with vcs.notes.commit and return its ref in refs[]."
 )
 
 
 def all_refs(answer: AgentAnswer) -> list[str]:
-    """Every ref of an answer: given, of its events, and in the text of its summary."""
+    """Every ref of an answer: in its refs, in its events, and in the text of its summary."""
     text = answer.summary
     receipts = (" ".join(match.split()) for match in _RECEIPT.findall(text))
     events = (ref for event in answer.events for ref in event.refs)
@@ -45,7 +45,7 @@ def all_refs(answer: AgentAnswer) -> list[str]:
 
 
 def stable_refs(refs: Iterable[str], job: str) -> list[str]:
-    """Those that name a record other than the job itself."""
+    """The refs that name a record other than the job itself."""
     return [
         ref
         for ref in refs
@@ -54,7 +54,7 @@ def stable_refs(refs: Iterable[str], job: str) -> list[str]:
 
 
 def bounded(refs: Iterable[str]) -> list[str]:
-    """Each once, as many and as long as the server takes; placeholders are left out."""
+    """Without duplicates and placeholders, within the server's limits on number and length."""
     kept = (
         ref.strip()
         for ref in refs
@@ -64,6 +64,6 @@ def bounded(refs: Iterable[str]) -> list[str]:
 
 
 def unknown_refs(refs: list[str], refusal: LonghouseError) -> list[str]:
-    """Those of the refs that a refusal says open nothing; all of them when it names none."""
+    """The refs that, according to a refusal, open nothing; all of them if it names none."""
     named = {hint.get("ref") for hint in refusal.hints if hint.get("kind") == "unknown_ref"}
     return [ref for ref in refs if ref in named] or refs

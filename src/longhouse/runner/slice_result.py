@@ -1,6 +1,6 @@
-"""What came of a slice: the executor's reading of a child's output, or why there is none.
+"""The result of a slice: the executor's reading of a child's output, or why there is none.
 
-A runner's jobs and subagents in executors both use it.
+Used for a runner's jobs and for subagents that run in executors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["result_of", "trouble_of"]
 
 
 def result_of(executor: Executor, ended: Ended, scratch: Path) -> SliceResult:
-    """What the executor reads from the output; one that fails at it is an error like any other."""
+    """What the executor reads from the output; an executor that raises gives an error result."""
     output = RunOutput(ended.code, ended.signal, ended.stdout, ended.stderr, scratch)
     try:
         return executor.parse(output)
@@ -25,9 +25,9 @@ def result_of(executor: Executor, ended: Ended, scratch: Path) -> SliceResult:
 def trouble_of(ended: Ended, result: SliceResult, slice_s: float) -> str:
     """Why a slice gave no answer."""
     if ended.why == "slice":
-        return f"it did not end within its {slice_s:g} s and their grace; {ended.stderr.last(300)}"
+        return f"it ran past its {slice_s:g} s and the grace period; {ended.stderr.last(300)}"
     if ended.why == "unstarted":
         return ended.error or "the program could not be started"
     if ended.why in ("lost", "signal"):
-        return ended.error or "its guard was ended from outside"
+        return ended.error or "its guard was killed from outside"
     return result.error or ended.stderr.last(300) or "there was no answer"

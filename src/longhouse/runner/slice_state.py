@@ -1,20 +1,20 @@
-"""What follows from a slice: a pure state machine over the facts of how it ended.
+"""Decides what to do after a slice: a pure state machine over how the slice ended.
 
-    how the slice ended                     what follows
+    how the slice ended                     next step
     --------------------------------------  -------------------------------------------------
     DONE with proof                         END as DONE
-    DONE without, for the first time        ask for proof, another SLICE
-    DONE without, asked before              look for proof from the MANAGER, else ask again;
+    DONE without proof, the first time      ask for proof, another SLICE
+    DONE without proof, again               look for proof from the MANAGER, else ask again;
                                             after max_proof_rounds END as FAILED
     FAILED                                  END as FAILED
     CONTINUE                                wait for an open question's ANSWER, another SLICE
     no answer, a bad one, out of time       report the error, pause, another SLICE, in a fresh
                                             session if this one was resumed; after
                                             max_failures in a row END as FAILED
-    its lease ran out                       another SLICE, which is told so
-    the program cannot be started           DECLINE the job: another runner may have it
+    its lease ran out                       another SLICE, whose prompt says so
+    the program cannot be started           DECLINE the job: another runner may have the program
 
-Nothing here waits, writes or asks: `slice_loop.py` carries the decisions out.
+Nothing here waits, writes or makes a call: `slice_loop.py` acts on the decisions.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ __all__ = [
 ERROR_CHARS = 800
 NOTE_CHARS = 300
 MAX_PAUSE_S = 60.0
-NO_PROOF = "the answer was DONE, but no ref shows what was done"
-LEASE_NOTE = "the last slice was ended: its lease could not be renewed"
-UNANSWERED_NOTE = "your question was not answered in time: decide by yourself"
+NO_PROOF = "the answer was DONE, but no ref proves it"
+LEASE_NOTE = "the last slice was stopped because its lease could not be renewed"
+UNANSWERED_NOTE = "your question was not answered in time: decide for yourself"
 
 
 class NextStep(Enum):
@@ -55,39 +55,39 @@ class NextStep(Enum):
 
     SLICE = "run another slice"
     ANSWER = "wait for the manager's answer to an open question, then run another slice"
-    MANAGER = "look whether the manager has given proof instead"
+    MANAGER = "check whether the manager has supplied proof instead"
     END = "end the job"
     DECLINE = "give the job back: it cannot run here"
 
 
 class SliceState(NamedTuple):
-    """Where a job stands between two slices."""
+    """The state of a job between two slices."""
 
     slices: int = 0
     failures: int = 0
     proof_rounds: int = 0
     given_up_on: str | None = None
-    """The question whose answer is waited for no more."""
+    """The question whose answer the job no longer waits for."""
     notes: tuple[str, ...] = ()
-    """What the next slice is told about the last."""
+    """Notes about the last slice for the next slice's prompt."""
     last: AgentAnswer = AgentAnswer(status="CONTINUE", summary="")
     stored: tuple[str, ...] = ()
     """Refs of what was stored for the job, oldest first."""
 
     def refs(self) -> list[str]:
-        """The agent's own refs first, since they are the proof; then what was stored for it."""
+        """The agent's own refs first, since they are the proof; then the stored artifacts."""
         return list(dict.fromkeys([*all_refs(self.last), *reversed(self.stored)]))
 
 
 class SliceEnd(NamedTuple):
-    """How a slice ended: `why` as `Ended` has it, and the answer or the trouble."""
+    """How a slice ended: `why` as in `Ended`, and the answer or the error."""
 
     why: str
     answer: AgentAnswer | None = None
     trouble: str = ""
     notes: tuple[str, ...] = ()
     resumed: bool = False
-    """Whether it went on in a session, which may then be what is broken."""
+    """Whether it resumed a session, which may then be the cause of a failure."""
 
 
 class Report(NamedTuple):
@@ -99,7 +99,7 @@ class Report(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How the job is to end; `proof` are those of the refs that show it is done."""
+    """How the job is to end; `proof` holds the refs that prove it is done."""
 
     status: str
     summary: str
@@ -108,7 +108,7 @@ class Ending(NamedTuple):
 
 
 class SliceDecision(NamedTuple):
-    """What follows. The driver reports first, then pauses, then takes the step."""
+    """The next step. The driver first reports, then pauses, then takes the step."""
 
     step: NextStep
     state: SliceState
@@ -120,7 +120,7 @@ class SliceDecision(NamedTuple):
 
 
 def over_limit(job: dict[str, Any], now_ms: float) -> str | None:
-    """Which of its own limits the job has reached; a cost that no agent tells counts as nothing."""
+    """The limit of its own that the job has reached, if any; an unknown cost counts as zero."""
     limits, usage = job.get("limits") or {}, job.get("usage") or {}
     deadline = limits.get("deadline_ms")
     if deadline and now_ms >= deadline:
@@ -138,11 +138,11 @@ def over_limit(job: dict[str, Any], now_ms: float) -> str | None:
 def begin_slice(
     state: SliceState, ran_s: float, options: Options, over: str | None = None
 ) -> SliceDecision:
-    """Another slice, unless the job has used up its time, its slices or a limit of its own."""
+    """Another slice, unless the job has used up its time, its slices or one of its own limits."""
     if over is not None:
         return _failed(state, over)
     if ran_s >= options.max_runtime_s:
-        why = f"not done after {ran_s:.0f} s; at most {options.max_runtime_s} s are allowed"
+        why = f"not done after {ran_s:.0f} s; the limit is {options.max_runtime_s} s"
         return _failed(state, why)
     if state.slices >= options.max_slices:
         return _failed(state, f"not done after {state.slices} slices")
@@ -150,7 +150,7 @@ def begin_slice(
 
 
 def judge(state: SliceState, end: SliceEnd, job: str, options: Options) -> SliceDecision:
-    """What follows from the end of a slice."""
+    """Decide the next step after a slice."""
     state = state._replace(notes=end.notes)
     if end.why == "exit" and end.answer is not None:
         return _follow(state._replace(failures=0, last=end.answer), end.answer, job, options)
@@ -162,7 +162,7 @@ def judge(state: SliceState, end: SliceEnd, job: str, options: Options) -> Slice
 
 
 def ask_for_proof(state: SliceState, why: str, options: Options) -> SliceDecision:
-    """Ask for the missing proof, or end the job when that was asked for often enough."""
+    """Ask for the missing proof, or fail the job after `max_proof_rounds` requests."""
     most = options.max_proof_rounds
     asked = state.proof_rounds
     state = state._replace(proof_rounds=asked + 1)
@@ -175,7 +175,7 @@ def ask_for_proof(state: SliceState, why: str, options: Options) -> SliceDecisio
 
 
 def after_manager(state: SliceState, given: list[str], options: Options) -> SliceDecision:
-    """DONE with the manager's proof where there is some, else ask the agent again."""
+    """DONE with the manager's proof if there is any; otherwise ask the agent again."""
     if not given:
         return ask_for_proof(state, NO_PROOF, options)
     ending = Ending("DONE", state.last.summary, [*given, *state.refs()], given)
@@ -183,7 +183,7 @@ def after_manager(state: SliceState, given: list[str], options: Options) -> Slic
 
 
 def after_answer(state: SliceState, unanswered: str | None) -> SliceDecision:
-    """Another slice; where the question is still open, the agent has to decide by itself."""
+    """Another slice; if the question is still open, the agent must decide for itself."""
     if unanswered is not None and unanswered != state.given_up_on:
         state = _noting(state._replace(given_up_on=unanswered), UNANSWERED_NOTE)
     return SliceDecision(NextStep.SLICE, state)

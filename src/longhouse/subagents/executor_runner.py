@@ -98,7 +98,7 @@ class ExecutorRunner:
                 f"profile must be one of {', '.join(self._executor.profiles)}; got {profile!r}"
             )
         if model is not None and not re.match(MODEL_NAME, model):
-            raise ValueError(f"model: {model[:40]!r} is not the name of a model")
+            raise ValueError(f"model: {model[:40]!r} is not a valid model name")
         self._profile = profile
         self._model = model
         self._sandbox: Sandbox = sandbox or options.sandbox
