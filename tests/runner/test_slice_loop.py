@@ -197,7 +197,7 @@ def test_an_agent_that_gives_up_fails_the_job_in_its_own_words(rig: Rig) -> None
     "script, said",
     [
         ("print('garbage ' * 50)", "there is no answer"),
-        ("say('I am done, trust me')", "the answer is no JSON"),
+        ("say('I am done, trust me')", "the answer is not JSON"),
         ('say(\'{"status": "MAYBE", "summary": ""}\')', "Invalid enum value 'MAYBE'"),
         ('say(\'{"status": "DONE"}\')', "missing required field `summary`"),
         ("fail('model is overloaded')", "code 1: model is overloaded"),
@@ -229,7 +229,7 @@ def test_a_good_slice_forgives_the_bad_ones_before_it(make_rig: MakeRig) -> None
     ref = rig.note()
     job = rig.run("fail('a')", "go_on()", "fail('b')", "go_on()", f"done({ref!r})")
     assert rig.status(job) == "DONE"
-    assert "the last slice failed: codex ended with code 1: a" in rig.prompt(job, 2)
+    assert "the last slice failed: codex exited with code 1: a" in rig.prompt(job, 2)
 
 
 @pytest.mark.proves("DEL-136")
@@ -353,7 +353,7 @@ def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) 
     job = rig.run("done()")
     assert rig.status(job) == "QUEUED"
     (released,) = rig.events(job, "released")
-    assert "r1 cannot run it: it asks for auto, found here: none of codex" in released["message"]
+    assert "r1 cannot run it: it asks for auto; available here: none of codex" in released["message"]
     assert released["meta"]["declined"] is True
 
 

@@ -263,8 +263,8 @@ def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> No
     assert told["refs"] == [report["ref"]]
     assert told["meta"]["artifacts"] == {report["ref"]: report["digest"]}
     assert "no bench: nowhere.json: No such file" in told["message"]
-    assert "no diff: ../secret.txt lies outside repo" in told["message"]
-    assert "no patch: link leads through a symbolic link" in told["message"]
+    assert "no diff: ../secret.txt is outside repo" in told["message"]
+    assert "no patch: link goes through a symbolic link" in told["message"]
     shown = rig("open", id=report["ref"])
     assert shown["parts"][0]["text"] == "# All well"
     names = {a["name"] for a in rig("docs.artifact.list", owner=job)["artifacts"]}
@@ -296,7 +296,7 @@ def test_a_large_patch_is_stored_whole_and_one_beyond_the_limit_is_told(
         else:
             assert patches == []
             assert "no patch: " in told[0]
-            assert "at most 3145728 are stored" in told[0]
+            assert "the limit is 3145728" in told[0]
 
 
 def test_changes_that_no_memory_holds_stay_in_their_worktree(
@@ -307,7 +307,7 @@ def test_changes_that_no_memory_holds_stay_in_their_worktree(
     job = repo.run(f"{WRITE}; done({ref!r})")
     assert repo.status(job) == "FAILED"
     (kept,) = repo.messages(job, "worktree_kept")
-    assert "bytes of changes; at most 10 are taken back" in kept
+    assert "bytes of changes; the limit is 10" in kept
     assert (repo.context.root / "a.txt").read_text() == "one\n"
 
 

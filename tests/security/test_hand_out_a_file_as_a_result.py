@@ -30,18 +30,18 @@ def rig(make_rig) -> Rig:  # type: ignore[no-untyped-def]
 
 
 ATTACKS = {
-    ".longhouse/token": "lies in the store's folder",
-    ".git/token": "lies in a git directory",
-    "sub/.GIT/token": "lies in a git directory",
-    "../outside": "lies outside repo",
-    "sub/../../outside": "lies outside repo",
-    "link": "leads through a symbolic link",
-    "folder/token": "leads through a symbolic link",
-    "inside/token": "leads through a symbolic link",
-    "hard": "is a hard link",
+    ".longhouse/token": "is in the store's folder",
+    ".git/token": "is in a git directory",
+    "sub/.GIT/token": "is in a git directory",
+    "../outside": "is outside repo",
+    "sub/../../outside": "is outside repo",
+    "link": "goes through a symbolic link",
+    "folder/token": "goes through a symbolic link",
+    "inside/token": "goes through a symbolic link",
+    "hard": "has more than one hard link",
     "pipe": "is not a regular file",
-    "/etc/passwd": "lies outside repo",
-    "a\0b": "is not a path",
+    "/etc/passwd": "is outside repo",
+    "a\0b": "is not a valid path",
 }
 
 

@@ -183,8 +183,8 @@ def test_an_agent_without_sessions_is_told_everything_again(cwd: Path) -> None:
     [
         ("answer('FAILED', 'no such table')", "no such table", "failed"),
         ("answer('FAILED', ' ')", "its agent gave up", "failed"),
-        ("print('hello')", "the answer is no JSON: 'hello'", "failed"),
-        ('print(\'{"status": "MAYBE"}\')', "the answer is not as asked for", "failed"),
+        ("print('hello')", "the answer is not JSON: 'hello'", "failed"),
+        ('print(\'{"status": "MAYBE"}\')', "the answer does not match the schema", "failed"),
         ("pass", "there is no answer", "failed"),
         ("answer(summary=' ')", "empty result summary", "bad_result"),
     ],

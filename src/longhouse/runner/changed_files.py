@@ -1,7 +1,7 @@
-"""Which files changed while somebody worked, as git sees the work tree before that and after it.
+"""Finds which files changed during some work, by comparing git's view before and after it.
 
-Files that were changed before and stayed as they were do not count, and what was committed does.
-Git runs in a directory of our own, which no agent in a sandbox can reach.
+A file that was already modified and then left alone does not count; a committed change does.
+Git runs in a directory of our own that no sandboxed agent can reach.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = [
 ]
 
 MOST_FILES = 20_000
-"""Of further files neither name nor time is kept: it is only known how many are changed."""
+"""Changed files beyond this number are only counted; their names and times are not kept."""
 LOG_BYTES = 65_536
-"""How much of git's log of HEAD is read; one look comes soon after another."""
+"""How much of git's log of HEAD is read; the scans follow each other closely."""
 UNDER_WAY = (
     "MERGE_HEAD",
     "CHERRY_PICK_HEAD",
@@ -39,19 +39,19 @@ UNDER_WAY = (
     "rebase-apply",
     "index.lock",
 )
-"""What git keeps in its directory while it brings commits from elsewhere."""
+"""Files in git's directory while it brings in commits from elsewhere."""
 PATH_CHARS = 1_000
 STATE = 3
-"""How many bytes before each name in git's status say how it is changed."""
+"""The length of the state that precedes each name in git's status output."""
 _GONE = (0, -1)
 _COMMITTED = re.compile(rb"^[0-9a-f]+ ([0-9a-f]{40,64}) [^\t\n]*\tcommit\b", re.MULTILINE)
 _BROUGHT = re.compile(rb"\t(?!commit\b)\S")
 
 
 class TreeLook(NamedTuple):
-    """Files that are changed, from the root of the project, each with its time and size.
+    """Changed files, relative to the project's root, each with its time and size.
 
-    There are `more` that nothing else is known of.
+    `more` counts the ones beyond MOST_FILES.
     """
 
     files: dict[str, tuple[int, int]]
@@ -59,20 +59,20 @@ class TreeLook(NamedTuple):
 
 
 def left_out(store: Path, top: Path) -> list[str]:
-    """The pathspec that leaves the store's folder out, where it lies in the repository."""
+    """The pathspec that excludes the store's folder, if it is inside the repository."""
     inside = os.path.relpath(store.resolve(), top.resolve())
     return [] if inside.startswith("..") else [f":(top,exclude,icase,literal){inside}"]
 
 
 class SharedTree:
-    """The work tree that people use, as it is before an agent works there.
+    """The shared work tree, captured before an agent works in it.
 
-    Git runs what the configuration in a git directory names. An agent without a sandbox can write
-    to any that lies there while it works, so each look makes one anew, from what is kept in memory.
+    Git runs programs named in a git directory's configuration. An agent without a sandbox can write
+    to any such directory while it works, so every scan builds a new one from memory.
     """
 
     def __init__(self, folder: Path) -> None:
-        """One of FAILED where git has no work tree."""
+        """Raises one of FAILED if there is no git work tree."""
         repository, self._objects, _, self._format = found_at(folder)
         self.top = repository.work_tree
         self._kept: dict[str, tuple[bytes, int]] = {}
@@ -95,9 +95,9 @@ class SharedTree:
 
 
 class TreeWatch:
-    """The files of one work tree.
+    """Finds changed files in one work tree.
 
-    `root` is where the project begins in it, `never` are pathspecs that leave the store out, and
+    `root` is the project's root inside it, `never` holds pathspecs that exclude the store, and
     `alone` says that only this job works there.
     """
 
@@ -115,7 +115,7 @@ class TreeWatch:
         self._alone = alone
 
     def look(self) -> TreeLook | None:
-        """How it stands now; None when git cannot tell."""
+        """The files that are changed now; None if git cannot tell."""
         kinds = ("--modified", "--deleted", "--deduplicate", "--others", "--exclude-standard")
         try:
             with self._opened() as repository:
@@ -126,10 +126,10 @@ class TreeWatch:
         return _marked(told, repository.work_tree, self._root)
 
     def since(self, before: TreeLook | None, given: Iterable[str]) -> dict[str, Any] | None:
-        """What changed since an earlier look, as it is reported; None when that is nothing.
+        """What changed since an earlier scan, in the form it is reported; None if nothing did.
 
-        The files that the job was `given` come last: if the list is cut, they are the ones that
-        need no comparing.
+        Files in scopes the job was `given` come last: if the list is cut, those are the ones
+        that need no check against reservations.
         """
         after = self.look() if before is not None else None
         if before is None or after is None:
@@ -140,7 +140,7 @@ class TreeWatch:
 
 
 class CheckoutLook(NamedTuple):
-    """How a checkout stood, and how long git's log of HEAD was."""
+    """The state of a checkout, and the length of git's log of HEAD at that time."""
 
     look: TreeLook
     logged: int
@@ -149,8 +149,8 @@ class CheckoutLook(NamedTuple):
 class CheckoutWatch:
     """A checkout in which people and their agents work for hours, pull, and switch branches.
 
-    What git brings from elsewhere is no change of theirs. So here those files count that are not
-    committed, and those in commits that were made here since the last look.
+    Files that git brings in from elsewhere are not their changes. So only uncommitted files count,
+    and files in commits made here since the last scan.
     """
 
     def __init__(self, root: Path, store: Path) -> None:
@@ -160,9 +160,9 @@ class CheckoutWatch:
     def look(
         self, before: CheckoutLook | None = None
     ) -> tuple[CheckoutLook, dict[str, Any] | None]:
-        """How it stands now, and what changed since `before`, as it is reported; or FAILED.
+        """The current state, and what changed since `before` in the form it is reported.
 
-        While git brings something from elsewhere, nothing is compared.
+        Raises one of FAILED. While git is bringing in commits, nothing is compared.
         """
         log = found_at(self._root)[0].git_dir / "logs" / "HEAD"
         logged, entries = _appended(log, before.logged if before else None)
@@ -179,7 +179,7 @@ class CheckoutWatch:
         return now, _reported(before.look, now.look, moved)
 
     def _committed(self, ours: Repository, entries: bytes) -> set[str]:
-        """The files in the commits that HEAD's log says were made here; none of a merge."""
+        """The files in commits that, according to HEAD's log, were made here; merges excluded."""
         made = _COMMITTED.findall(entries)
         if not made:
             return set()
@@ -191,7 +191,7 @@ class CheckoutWatch:
 
 
 def uncommitted(repository: Repository, *only: str) -> list[bytes]:
-    """Files that differ from the last commit, staged or not, and new ones that git would take."""
+    """Files that differ from the last commit, staged or not, and new files git does not ignore."""
     return [field[STATE:] for field in _status(repository, *only).split(b"\0") if field]
 
 
@@ -203,9 +203,9 @@ def _status(repository: Repository, *only: str) -> bytes:
 def as_reported(
     paths: Iterable[str], last: Iterable[str] = (), *, unread: int = 0
 ) -> dict[str, Any] | None:
-    """Paths from the root of the project as the server takes them; None without any in it.
+    """Paths relative to the project's root in the form the server accepts; None if there are none.
 
-    Those in the scopes `last` come last. Of `unread` files nobody knows whether they moved.
+    Paths in the scopes `last` come last. `unread` counts files that could not be compared.
     """
     scopes = tuple(f"./{scope.rstrip('*').rstrip('/')}/" for scope in last)
     inside = [_told(path) for path in paths if path.split("/", 1)[0] != ".."]
@@ -218,8 +218,8 @@ def as_reported(
 def _reported(
     before: TreeLook, after: TreeLook, moved: set[str], last: Iterable[str] = ()
 ) -> dict[str, Any] | None:
-    """What `moved`, and what is changed otherwise than before. Of the rest only the number is told:
-    a file that the earlier look did not name may have been changed then."""
+    """What `moved`, and what differs from the earlier scan. The rest is only counted: a file that
+    the earlier scan did not name may already have been changed then."""
     new = after.files.keys() - before.files.keys()
     moved = moved | {
         path for path, mark in before.files.items() if after.files.get(path, mark) != mark
@@ -229,16 +229,16 @@ def _reported(
 
 
 def _marked(told: bytes, top: Path, root: Path, skip: int = 0) -> TreeLook:
-    """The files of those names in the work tree `top`, each after `skip` bytes, from `root` on."""
+    """The listed files of the work tree `top`, relative to `root`; skips `skip` bytes per entry."""
     *names, rest = told.split(b"\0", MOST_FILES)
     found = [top / os.fsdecode(name[skip:]) for name in names]
     return TreeLook({os.path.relpath(path, root): _mark(path) for path in found}, rest.count(b"\0"))
 
 
 def _appended(log: Path, since: int | None) -> tuple[int, bytes]:
-    """How long a file is that is only appended to, and what it got since; nothing the first time.
+    """The size of an append-only file, and what was appended `since`; nothing the first time.
 
-    Agents can write to it, and put something else in its place: it is read without waiting.
+    Agents can write to it or replace it, even with a pipe, so it is opened without blocking.
     """
     try:
         handle = os.open(log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -257,11 +257,11 @@ def _mark(path: Path) -> tuple[int, int]:
         found = path.lstat()
     except OSError:
         return _GONE
-    return found.st_ctime_ns, found.st_size  # the time that no program can set back
+    return found.st_ctime_ns, found.st_size  # unlike mtime, no program can set ctime
 
 
 def _told(path: str) -> str:
-    """A path without characters that the server refuses, or would read as something else."""
+    """A path without characters that the server refuses or would interpret."""
     clean = "".join(c if c.isprintable() and c != "\\" else "\ufffd" for c in path)
     cut = clean[:PATH_CHARS]
     return "./" + cut.rstrip(" ").ljust(len(cut), "\ufffd")  # the server strips blanks

@@ -1,4 +1,4 @@
-"""One readable line per event, on standard error or in a file of bounded size."""
+"""The runner's log: one readable line per event, on standard error or in a size-limited file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_BYTES = 5_000_000
 
 
 class EventLog:
-    """`time event key=value …`, or JSON where programs read it.
+    """Writes lines of the form `time event key=value …`, or JSON for programs.
 
-    Secrets are hidden, and control characters are shown instead of sent: what an agent printed
-    must not steer the terminal of whoever reads it.
+    Secrets are redacted and control characters escaped: agent output must not control the
+    terminal of the person who reads the log.
     """
 
     def __init__(self, *, as_json: bool = False, path: Path | None = None) -> None:
@@ -48,11 +48,11 @@ class EventLog:
                     self._path.replace(self._path.with_suffix(".old.log"))
                     self._out = _open(self._path)
             except (OSError, ValueError):
-                return  # a full disk or a closed terminal must not end the work
+                return  # a full disk or a closed terminal must not stop the work
 
 
 def _open(path: Path) -> TextIO:
-    """For appending; a link in its place is refused, not followed."""
+    """Open for appending; a symbolic link is refused, not followed."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return append_private(path)
 

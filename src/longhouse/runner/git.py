@@ -1,10 +1,10 @@
-"""The one way in which Longhouse runs git: nothing that an agent can write makes it run a program.
+"""The only place where Longhouse runs git: nothing an agent can write makes git run a program.
 
-An agent's worktree, and the repository that it could reach from there, are untrusted. So git is
-told where its directory and its work tree are and never looks for them; no configuration of the
-user or the system is read; and whatever the repository's own configuration could start is off.
-Filters and diff drivers have names that nobody can list, so files are only ever read or written
-through a git directory that we made ourselves (`private`), whose configuration defines none.
+An agent's worktree, and the repository it can reach from there, are untrusted. So git is told where
+its directory and work tree are and never searches for them; user and system configuration are not
+read; and every setting of the repository that could start a program is turned off. Filters and diff
+drivers have arbitrary names, so files are read and written only through a git directory that we
+made ourselves (`private`), whose configuration defines none.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
 
 TIMEOUT_S = 120
 LEFT_BEHIND_S = 5
-"""A folder of that age that nobody has locked was left behind by somebody who was killed."""
+"""An unlocked folder older than this was left behind by a killed process."""
 
 FAILED = (subprocess.SubprocessError, OSError)
-"""What running git may raise."""
+"""The exceptions that running git may raise."""
 
 _OFF = {
     "core.fsmonitor": "false",
@@ -86,7 +86,7 @@ class Repository(NamedTuple):
         to: IO[bytes] | None = None,
         index: Path | None = None,
     ) -> bytes:
-        """Run git on it; its output is returned, or written to a file."""
+        """Run git on it; the output is returned, or written to the file `to`."""
         pinned = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
         if index is not None:
             pinned["GIT_INDEX_FILE"] = str(index)
@@ -94,10 +94,10 @@ class Repository(NamedTuple):
 
 
 def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
-    """The repository of a folder, where its objects are, its HEAD commit and its object format.
+    """The repository of a folder, its objects directory, its HEAD commit and its object format.
 
-    Call it before an agent has worked there. Here alone git searches, and so the user's own
-    configuration counts: it says which folders of others are safe.
+    Call it before an agent has worked there. Only here does git search for the repository, so the
+    user's configuration is read: it says which folders owned by others are safe.
     """
     searching = {name: _ENVIRONMENT[name] for name in _ENVIRONMENT if "GLOBAL" not in name}
     searching |= {"GIT_CONFIG_NOSYSTEM": "0"}
@@ -110,14 +110,15 @@ def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
 
 @contextmanager
 def folder_of_ours(work_tree: Path) -> Iterator[Path]:
-    """A new folder for a git directory, which no agent in a sandbox can write to.
+    """A new folder for a git directory that no sandboxed agent can write to.
 
     A sandbox lets an agent write to the work tree, where the store often is, and to the temporary
-    folder. So it is made in the person's own folder; an OSError where the work tree has that in it.
+    folder. So the folder is made under the user's configuration folder; an OSError if the work
+    tree contains that.
     """
     own = user_file()
     if own is None:
-        raise FileNotFoundError(errno.ENOENT, "nothing says where the person's own folder is")
+        raise FileNotFoundError(errno.ENOENT, "the user's configuration folder is unknown")
     parent = own.parent / "git"
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if parent.resolve().is_relative_to(work_tree.resolve()):
@@ -134,14 +135,14 @@ def folder_of_ours(work_tree: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """While this process uses a folder, in whichever container; an OSError if another does."""
+    """Lock a folder, across containers too; an OSError if another process holds it."""
     with (folder / "lock").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
 
 
 def private(git_dir: Path, work_tree: Path, objects: Path, object_format: str) -> Repository:
-    """A new git directory of our own, which borrows the objects of another."""
+    """A new git directory of our own that borrows the objects of another."""
     made = Repository(git_dir, work_tree)
     git_dir.mkdir(mode=0o700)
     made.git("init", "--quiet", "--template=", f"--object-format={object_format}")
@@ -151,7 +152,7 @@ def private(git_dir: Path, work_tree: Path, objects: Path, object_format: str) -
 
 
 def exclude_as(ours: Repository, repository: Repository) -> None:
-    """What people here do not want in git is not wanted in a git directory of our own, either."""
+    """Copy the repository's `info/exclude` into our own git directory."""
     mine = ours.git_dir / "info"
     mine.mkdir(exist_ok=True)
     with suppress(FileNotFoundError):
@@ -160,7 +161,7 @@ def exclude_as(ours: Repository, repository: Repository) -> None:
 
 
 def beside(git_dir: Path, folder: Path) -> Repository:
-    """A git directory of our own for the work tree of a folder, with the same HEAD and index."""
+    """Our own git directory for the work tree of a folder, with the same HEAD and index."""
     repository, objects, head, object_format = found_at(folder)
     ours = private(git_dir, repository.work_tree, objects, object_format)
     ours.git("update-ref", "--no-deref", "HEAD", head)

@@ -1,8 +1,8 @@
-"""Opens a file that an agent names, only if it is one that the agent may hand out.
+"""Opens a file that an agent names, but only if the agent may publish it.
 
-The path is walked one component at a time, each opened without following a link, so that nothing
-can be swapped while it is looked at. Folders that hold credentials or programs (`.git`, the store's
-own) are refused wherever they lie, and so is a file with a second name somewhere else.
+The path is walked one component at a time without following links, so that nothing can be swapped
+during the check. Folders that hold credentials or programs (`.git`, the store's folder) are refused
+anywhere in the path, and so is a file with a second hard link.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _LINKS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 
 
 class NotTaken(Exception):
-    """The file is not taken; the text says why."""
+    """The file is refused; the text says why."""
 
 
 def open_inside(root: Path, path: str, *, never: Path | None = None) -> int:
-    """A descriptor of the regular file `path` below `root`, or NotTaken; OSError as `open` has it.
+    """A descriptor of the regular file `path` below `root`; raises NotTaken, or OSError as `open`.
 
-    `never` is a folder that nothing is taken from.
+    Files in the folder `never` are refused.
     """
     parts = _parts(root, path)
     forbidden = _identity(never)
@@ -37,7 +37,7 @@ def open_inside(root: Path, path: str, *, never: Path | None = None) -> int:
             os.close(folder)
             folder = below
             if _identity(folder) == forbidden:
-                raise NotTaken(f"{path} lies in the store's folder")
+                raise NotTaken(f"{path} is in the store's folder")
         file = _open(parts[-1], _FILE, folder, path)
     finally:
         os.close(folder)
@@ -46,23 +46,23 @@ def open_inside(root: Path, path: str, *, never: Path | None = None) -> int:
         return file
     os.close(file)
     if stat.S_ISREG(about.st_mode):
-        raise NotTaken(f"{path} is a hard link to a file that has another name, too")
+        raise NotTaken(f"{path} has more than one hard link")
     raise NotTaken(f"{path} is not a regular file")
 
 
 def _parts(root: Path, path: str) -> list[str]:
     if "\0" in path:
-        raise NotTaken(f"{path!r} is not a path")
+        raise NotTaken(f"{path!r} is not a valid path")
     named = Path(path)
     if named.is_absolute() and named.is_relative_to(root):
         named = named.relative_to(root)
     parts = list(named.parts)
     if named.is_absolute() or ".." in parts:
-        raise NotTaken(f"{path} lies outside {root.name}")
+        raise NotTaken(f"{path} is outside {root.name}")
     if not parts:
         raise NotTaken(f"{path} is not a regular file")
     if any(part.casefold() == ".git" for part in parts):
-        raise NotTaken(f"{path} lies in a git directory")
+        raise NotTaken(f"{path} is in a git directory")
     return parts
 
 
@@ -71,7 +71,7 @@ def _open(part: str, flags: int, folder: int, path: str) -> int:
         return os.open(part, flags, dir_fd=folder)
     except OSError as error:
         if error.errno in _LINKS and _is_link(part, folder):
-            raise NotTaken(f"{path} leads through a symbolic link") from error
+            raise NotTaken(f"{path} goes through a symbolic link") from error
         if error.errno == errno.ENXIO:
             raise NotTaken(f"{path} is not a regular file") from error
         raise

@@ -1,9 +1,9 @@
-"""What a runner can be told: flags over environment over `[runner]` in config.toml over defaults.
+"""The runner's options: flags over environment over `[runner]` in config.toml over defaults.
 
-Which of the files may set an option, `longhouse.config` says: what names a program, an address or a
-permission comes from the person alone.
+`longhouse.config` decides which file may set an option: only the user's own may name a program, an
+address or a permission.
 
-One table holds every option with its bounds and help; the command line is made from it.
+One table holds every option with its bounds and help; the command line is generated from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Sandbox = Literal["read-only", "workspace-write", "full"]
 
 
 class Option(NamedTuple):
-    """One setting: a text, one of some words, or a number between two others."""
+    """One setting: a string, one of several choices, or a number within bounds."""
 
     name: str
     help: str
@@ -41,37 +41,37 @@ class Option(NamedTuple):
 
 OPTIONS = (
     Option("runner_id", "this runner's name (default: runner-<host>-<pid>)", None),
-    Option("url", "the server of another machine (default: this store's own)", None),
+    Option("url", "a server on another machine (default: this store's own)", None),
     Option("root", "where agents work (default: the store's repository)", None),
-    Option("max_parallel", "how many jobs at once", 1, 1, 100),
+    Option("max_parallel", "how many jobs to run at once", 1, 1, 100),
     Option(
         "heartbeat_ms",
-        "how often leases are renewed; they hold three times as long",
+        "how often leases are renewed; each lasts three times as long",
         20_000,
         50,
         100_000,
     ),
-    Option("slice_s", "how long an agent is meant to work at a time", 1_800, 1, 86_400),
-    Option("slice_grace_s", "how long it may take beyond that", 300, 0, 86_400),
-    Option("kill_grace_s", "how long a child has between TERM and KILL", 5, 0, 600),
-    Option("max_runtime_s", "how long one job may take in all", 86_400, 1, 2_592_000),
+    Option("slice_s", "how long an agent should work per slice", 1_800, 1, 86_400),
+    Option("slice_grace_s", "how much longer a slice may take", 300, 0, 86_400),
+    Option("kill_grace_s", "the time between TERM and KILL", 5, 0, 600),
+    Option("max_runtime_s", "how long one job may take in total", 86_400, 1, 2_592_000),
     Option("max_slices", "how many slices one job may take", 200, 1, 100_000),
     Option("max_failures", "how many slices in a row may fail", 3, 1, 100),
     Option("max_proof_rounds", "how often to ask for missing proof", 3, 0, 100),
     Option("retry_pause_ms", "the pause after a failed slice; it doubles", 1_000, 0, 600_000),
     Option("answer_wait_s", "how long to wait for an answer to a question", 3_600, 0, 86_400),
-    Option("drain_s", "how long running slices may finish when the runner stops", 20, 0, 86_400),
-    Option("idle_exit_s", "leave after so long without work (default: never)", 0, 0, 31_536_000),
+    Option("drain_s", "how long slices may keep running when the runner stops", 20, 0, 86_400),
+    Option("idle_exit_s", "exit after this long without work (default: never)", 0, 0, 31_536_000),
     Option(
         "server_start_s",
-        "start the store's server when none has answered for so long (0: never)",
+        "start the store's server if none has answered for this long (0: never)",
         10,
         0,
         86_400,
     ),
-    Option("max_output_mb", "the most of one transcript, patch or file that is stored", 64, 1, 128),
+    Option("max_output_mb", "the largest transcript, patch or file to store", 64, 1, 128),
     Option("codex_bin", "the Codex CLI", "codex"),
-    Option("claude_bin", "the Claude Code CLI (default: claude, where it is on PATH)", None),
+    Option("claude_bin", "the Claude Code CLI (default: claude, if it is on PATH)", None),
     Option(
         "sandbox",
         "what agents may do",
@@ -79,7 +79,7 @@ OPTIONS = (
         choices=("read-only", "workspace-write", "full"),
     ),
     Option(
-        "isolation", "give each job a git worktree of its own", "none", choices=("none", "worktree")
+        "isolation", "give each job its own git worktree", "none", choices=("none", "worktree")
     ),
     Option(
         "skill_profile",
@@ -87,9 +87,9 @@ OPTIONS = (
         "strict",
         choices=SKILL_PROFILES,
     ),
-    Option("skill_max_chars", "how much of it (0: none)", 1_200, 0, 8_000),
+    Option("skill_max_chars", "how much of the pack to include (0: none)", 1_200, 0, 8_000),
 )
-"""Environment: LONGHOUSE_ and the name in capitals."""
+"""Each can be set in the environment as LONGHOUSE_ and the name in capitals."""
 
 
 class Options(NamedTuple):
@@ -126,14 +126,14 @@ class Options(NamedTuple):
 
     @property
     def lease_ms(self) -> int:
-        """Three heartbeats, within what the server grants."""
+        """Three heartbeats, within the limits of the server."""
         return min(max(3 * self.heartbeat_ms, 1_000), 300_000)
 
 
 def load_options(
     flags: Mapping[str, Any], folder: Path, *, environ: Mapping[str, str] | None = None
 ) -> Options:
-    """Resolve them; a wrong value is refused with the name of what holds it."""
+    """Resolve all options; a refusal names the flag, variable or file that holds the bad value."""
     values = {}
     sources = Sources(flags, folder, environ)
     for option in OPTIONS:
@@ -161,7 +161,7 @@ def _checked(option: Option, value: Any, where: str) -> Any:
         )
     if option.name == "runner_id" and not re.match(RUNNER_ID, str(value)):
         raise InvalidInput(
-            f"{where}: {str(value)[:40]!r} cannot be the name of a runner",
+            f"{where}: {str(value)[:40]!r} is not a valid runner name",
             recovery="use up to 128 letters, digits and ._:/+- after a letter or digit",
         )
     return str(value)

@@ -1,7 +1,7 @@
-"""What a job leaves behind, stored through the control plane: files, a patch, transcripts.
+"""Stores a job's files, patch and transcripts through the control plane.
 
-Each is stored whole, in parts where one call cannot carry it, or not at all, and then the reason is
-told. Only a transcript that is too long is cut: its beginning and its end are kept.
+Each is stored whole, in several parts if one call cannot carry it, or not at all, with the reason
+reported. Only a transcript that is too long is cut: its beginning and end are kept.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Source = BytesIO | FileIO | BufferedReader
 
 
 class Stores(Protocol):
-    """The part of the control plane that takes artifacts."""
+    """The part of the control plane that accepts artifacts."""
 
     def offer(self, cmd: str, /, **args: Any) -> Any: ...
 
 
 class Stored(NamedTuple):
-    """An artifact; `trouble` says why there is none, or what is missing from it."""
+    """A stored artifact; `trouble` says why there is none, or what is missing from it."""
 
     kind: str
     ref: str | None
@@ -53,7 +53,7 @@ class Stored(NamedTuple):
 
 
 class Outputs:
-    """Stores what one job makes; trouble is told, never fatal. Nothing comes from `never`."""
+    """Stores one job's outputs; errors are reported, never fatal. Nothing is read from `never`."""
 
     def __init__(
         self, plane: Stores, job: str, max_bytes: int, *, never: Path | None = None
@@ -64,7 +64,7 @@ class Outputs:
         self._never = never
 
     def transcript(self, number: int, printed: StreamCapture) -> Stored:
-        """All that was printed or, where that is too much, its beginning and its end."""
+        """Everything that was printed or, if that is too much, its beginning and end."""
         name = f"{self._job}-slice-{number}.jsonl"
         source: Source = BytesIO(printed.text().encode("utf-8", "replace"))
         if printed.whole is not None:
@@ -80,7 +80,7 @@ class Outputs:
         return self._add("patch", f"{self._job}.patch", BytesIO(data), "text/x-diff")
 
     def files(self, made: list[AnswerArtifact], root: Path) -> list[Stored]:
-        """The files that the agent names, each only if `open_inside` takes it."""
+        """Store the files the agent names, each only if `open_inside` accepts it."""
         stored = [self._file(one, root.resolve()) for one in made[:MOST_FILES]]
         if len(made) > MOST_FILES:
             rest = len(made) - MOST_FILES
@@ -111,7 +111,7 @@ class Outputs:
         if not size:
             return Stored(kind, None, trouble=f"{name} is empty")
         if size > self._max_bytes:
-            most = f"at most {self._max_bytes} are stored"
+            most = f"the limit is {self._max_bytes}"
             return Stored(kind, None, trouble=f"{name} has {size} bytes; {most}")
         about: dict[str, Any] = {"name": name[:200], "media_type": media_type, "owner": self._job}
         if expires_in_s:
@@ -123,7 +123,7 @@ class Outputs:
         return Stored(kind, added["ref"], added["artifact"]["digest"])
 
     def _send(self, source: Source, about: dict[str, Any]) -> Any:
-        """In one call, or in parts that are then joined; the digest is of what was read."""
+        """Send it in one call, or in parts that are joined, with the digest of the bytes read."""
         data, following = source.read(PART_BYTES), source.read(PART_BYTES)
         if not following:
             return self._plane.offer("docs.artifact.add", content_b64=_b64(data), **about)

@@ -1,7 +1,7 @@
-"""Which runners of a store live on this machine: a note of each, which it keeps locked.
+"""Tracks the runners of a store on this machine: each keeps a note file and holds its lock.
 
-The note says who it is; that a process is that runner is believed only because the kernel tells
-that it holds the lock of the note. So a forged or forgotten note leads to no signal.
+The note says which runner it is. A process counts as that runner only if the kernel confirms that
+it holds the note's lock, so a forged or stale note never causes a signal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDER = "runners"
 
 
 class Noted(NamedTuple):
-    """One runner, as its note says; `background` when nobody watches it."""
+    """One runner as described by its note; `background` if it was not started in a terminal."""
 
     runner_id: str
     workspace: str
@@ -44,16 +44,16 @@ def log_path(home: Path, runner_id: str) -> Path:
 
 
 def settings_digest(options: Options) -> str:
-    """The same for runners that would work alike, whatever they are called."""
+    """A digest of the settings that matter; the runner's name is not one of them."""
     alike = options._replace(runner_id="", idle_exit_s=0)
     return hashlib.sha256(msgspec.json.encode(alike)).hexdigest()[:16]
 
 
 @contextmanager
 def announced(home: Path, noted: Noted) -> Iterator[None]:
-    """Keep the note of this runner as long as it lives."""
+    """Keep this runner's note while the context is open."""
     folder = home / FOLDER
-    # A runner of a server elsewhere may be the first to need the store's folder.
+    # A runner for a remote server may be the first to need the store's folder.
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{_name(noted.runner_id)}.json"
@@ -68,7 +68,7 @@ def announced(home: Path, noted: Noted) -> Iterator[None]:
 
 
 def runners_here(home: Path) -> list[Noted]:
-    """The runners of this store that live on this machine; notes of dead ones are taken away."""
+    """This store's runners on this machine; notes of dead runners are removed."""
     found = []
     for path in sorted((home / FOLDER).glob("*.json")):
         try:
@@ -84,7 +84,7 @@ def runners_here(home: Path) -> list[Noted]:
 
 
 def end(noted: Noted, wait_s: float) -> bool:
-    """Ask it to leave and wait for that: its slices may finish for a while. True when it has."""
+    """Ask a runner to leave and wait up to `wait_s`; True if it has left."""
     with suppress(ProcessLookupError):
         os.kill(noted.pid, signal.SIGTERM)
     ends = time.monotonic() + wait_s
@@ -96,7 +96,7 @@ def end(noted: Noted, wait_s: float) -> bool:
 
 
 def retire(noted: Noted) -> None:
-    """Have it finish the jobs that it has, and leave."""
+    """Ask a runner to finish its current jobs and then leave."""
     with suppress(ProcessLookupError):
         os.kill(noted.pid, signal.SIGUSR1)
 

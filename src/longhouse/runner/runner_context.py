@@ -1,4 +1,4 @@
-"""What every job of a runner works with: the control plane, the executors, and where things are."""
+"""What all jobs of a runner share: the control plane, the executors, paths and settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TASK_CHARS = 6_000
 
 
 class RunnerContext(NamedTuple):
-    """Made once when the runner starts."""
+    """Created once when the runner starts."""
 
     plane: Plane
     options: Options
@@ -36,17 +36,17 @@ class RunnerContext(NamedTuple):
     entry: McpEntry
     dry_run: bool = False
     policy: str = "safe"
-    """What this runner lets background processes do, whatever the server says."""
+    """This runner's own policy profile for background processes, regardless of the server's."""
     shares_folder: bool = True
-    """Whether every server of the store reads what is in our folder, and sees to it."""
+    """Whether every server of the store can read our folder and manages its retention."""
     keep_days: int = 0
-    """How long output stays here that no server has; 0 is for ever."""
+    """How long to keep output here that no server has; 0 means forever."""
 
     def way_to_run(self, meta: Mapping[str, Any]) -> tuple[Executor, str] | None:
-        """The executor for a job with this meta, and its profile; None when none here can run it.
+        """The executor for a job with this meta, and its profile; None if none here can run it.
 
-        The same rule tells whoever creates a job how it will run (kernel/delegation.py); here only
-        executors count whose program is on this machine.
+        The creator of a job is shown the result of the same rule (kernel/delegation.py). Here, only
+        executors whose program is on this machine count.
         """
         said = meta.get("policy")
         policy = said if isinstance(said, dict) else {}
@@ -70,10 +70,10 @@ class RunnerContext(NamedTuple):
         """Why none of the executors here runs a job with this meta."""
         here = [name for name, one in self.executors.items() if is_here(one)]
         found = ", ".join(here) or f"none of {', '.join(self.executors)}"
-        return f"it asks for {meta.get('executor', 'auto')}, found here: {found}"
+        return f"it asks for {meta.get('executor', 'auto')}; available here: {found}"
 
     def task_lines(self, task: str | None) -> str:
-        """How the job's task stands; empty when there is none or it cannot be read."""
+        """A snapshot of the job's task; empty if there is none or it cannot be read."""
         if task is None:
             return ""
         try:
@@ -85,7 +85,7 @@ class RunnerContext(NamedTuple):
         return text if isinstance(text, str) else ""
 
     def strict_gate(self, task: str | None) -> str:
-        """What the gate of the job's task wants of its next step; empty if it is not strict."""
+        """What the gate requires of the task's next step; empty if the task is not strict."""
         if task is None:
             return ""
         try:
@@ -96,10 +96,10 @@ class RunnerContext(NamedTuple):
 
 
 def entry_for(options: Options, *, folder: Path, workspace: str) -> McpEntry:
-    """How agents reach Longhouse: the stdio bridge of this store, or the server at a URL.
+    """How agents reach Longhouse: this store's stdio bridge, or the server at a URL.
 
-    The bridge starts in the folder that the agent works in, and must import nothing from there.
-    Each job adds a token of its agent's own.
+    The bridge starts in the folder the agent works in and must import nothing from there. Each job
+    adds its own agent token.
     """
     if options.url:
         return McpEntry(url=options.url.rstrip("/"))

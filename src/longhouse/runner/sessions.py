@@ -1,8 +1,8 @@
-"""An executor's own session, kept so that the next slice can go on in it.
+"""The executor's session of a job, saved so that the next slice can resume it.
 
-A session lives on the machine that made it. The job's runtime notes name it for people; whether it
-may be resumed is decided by a file in the store's folder that only a runner writes. So a session
-that somebody else wrote into a job, such as that of a person's own conversation, is never opened.
+A session exists on the machine that created it. The job's runtime notes show it to people, but only
+a file in the store's folder, written by runners alone, decides whether it may be resumed. So a
+session that someone wrote into a job, such as a person's own conversation, is never opened.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\Z")
 
 
 def is_session_id(text: str) -> bool:
-    """Whether it can stand on a command line: no flag, no path, no blanks."""
+    """Whether it is safe on a command line: not a flag, not a path, no spaces."""
     return bool(_ID.match(text))
 
 
 class ExecutorSession(NamedTuple):
-    """Which session, whose, and what it has used so far."""
+    """A session, its executor, and what it has used so far."""
 
     executor: str
     id: str
@@ -38,12 +38,12 @@ class ExecutorSession(NamedTuple):
         return result.usage.since(self.total, executor.totals)
 
     def after(self, result: SliceResult) -> ExecutorSession:
-        """What is not told of a slice that was killed leaves the total as it was."""
+        """The session after a slice; totals that the slice did not report stay unchanged."""
         told = {name: count for name, count in result.usage._asdict().items() if count}
         return self._replace(total=self.total._replace(**told))
 
     def meta(self) -> dict[str, Any]:
-        """As it is shown in the job's runtime notes."""
+        """The session as shown in the job's runtime notes."""
         return {
             "executor": self.executor,
             "id": self.id,
@@ -53,7 +53,7 @@ class ExecutorSession(NamedTuple):
 
 
 class SessionFile:
-    """Where a runner remembers the session that it ran for one job."""
+    """The file in which runners remember the session of one job."""
 
     def __init__(self, folder: Path, job: str) -> None:
         self._path = folder / f"{job}.json"
@@ -74,7 +74,7 @@ class SessionFile:
         return session if same and is_session_id(session.id) else None
 
     def keep(self, session: ExecutorSession | None) -> None:
-        """Remember it. Where that fails, the next claim begins a session of its own."""
+        """Save the session. If that fails, the next claim starts a new one."""
         if session is None:
             return self.forget()
         with suppress(OSError):

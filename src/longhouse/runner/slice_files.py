@@ -1,8 +1,8 @@
-"""What agents print, on disk while they print it: nothing of a slice is lost with its runner.
+"""Writes agents' output to disk as it is printed, so that a runner's death loses nothing.
 
-A slice writes to a file in the store's folder, beside a note of whose it is, and holds the file's
-lock. Once it is stored and counted, both are removed. What is left without a lock is of a slice
-whose runner was killed or lost its claim; the next one to look stores and counts it.
+A slice writes to a locked file in the store's folder, next to a note of which slice it is. Once the
+output is stored and its usage counted, both are removed. An unlocked file belongs to a slice whose
+runner was killed or lost its claim; the next runner stores and counts it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHUNK = 1 << 20
 
 
 class SliceNote(NamedTuple):
-    """Whose slice it is, and what its session had used before it."""
+    """Identifies a slice, and holds what its session had used before."""
 
     job: str
     revision: int
@@ -43,14 +43,14 @@ class SliceNote(NamedTuple):
 
 
 class SliceFile(NamedTuple):
-    """The output of one slice; whoever has it holds its lock."""
+    """The output file of one slice, locked while this object is in use."""
 
     note: SliceNote
     file: FileIO
     path: Path
 
     def remove(self) -> None:
-        """It is stored and counted."""
+        """Delete the file and its note once the output is stored and counted."""
         for path in (self.path.with_suffix(".json"), self.path):
             with suppress(OSError):
                 path.unlink()
@@ -58,7 +58,7 @@ class SliceFile(NamedTuple):
 
 
 def begin(home: Path, workspace: str, note: SliceNote) -> SliceFile:
-    """A new file for a slice that is about to start."""
+    """Create the file for a slice that is about to start."""
     folder = _folder(home, workspace)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / f"{note.job}-{note.revision}-{note.slice}.jsonl"
@@ -71,7 +71,7 @@ def begin(home: Path, workspace: str, note: SliceNote) -> SliceFile:
 
 
 def account_for_lost(context: RunnerContext) -> None:
-    """Store and count every slice that ended with its runner, or after its claim."""
+    """Store and count every slice that its runner could not report."""
     for one in _left(_folder(context.home, context.workspace)):
         try:
             _account(context, one)
@@ -128,7 +128,7 @@ def _left(folder: Path) -> Iterator[SliceFile]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             ours = re.match(JOB_ID, note.job) and os.fstat(fd).st_nlink
-        except OSError:  # its slice runs, or somebody else is at it
+        except OSError:  # its slice is running, or another runner is accounting for it
             ours = False
         if not ours:
             file.close()

@@ -1,4 +1,4 @@
-"""Puts a runner together from resolved settings; the command line calls this."""
+"""Builds a runner from resolved settings; called by the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["NoAgent", "build"]
 
 
 class NoAgent(LonghouseError):
-    """No agent is installed here: neither `codex` nor `claude` is on PATH, and no plug-in is."""
+    """No agent is installed here: no `codex` or `claude` on PATH, and no executor plug-in."""
 
     code = "NO_AGENT"
     status = 409
@@ -40,7 +40,7 @@ def build(
     attach: bool = False,
     start_server: Callable[[], object] | None = None,
 ) -> Runner:
-    """A runner of this store's workspace; `start_server` brings back a server that has crashed."""
+    """A runner for this store's workspace; `start_server` restarts a crashed server."""
     find = finder(settings, options.url)
     if options.url is None and start_server is not None and options.server_start_s:
         find = Finder(settings.dir, find, start_server, options.server_start_s, log)
@@ -70,7 +70,7 @@ def build(
 
 
 def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:
-    """How to reach the server, anew after it was away."""
+    """A function that finds the server; called again whenever the connection is lost."""
     if url is not None:
         return lambda: locate.wire_to(url, settings.token)
 
@@ -82,10 +82,10 @@ def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:
 
 
 class Finder:
-    """Finds the server, and starts one when none has answered for a while.
+    """Finds the server, and starts one if none has answered for a while.
 
-    Nobody else may be there to do it: results would wait for the next `longhouse up`. A server that
-    was stopped by `longhouse down` is left alone.
+    Otherwise results might wait for the next `longhouse up`. A server stopped by `longhouse down`
+    stays down.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Finder:
 
 
 def _root(settings: Settings, options: Options) -> Path:
-    """Where agents work: where they are told to, else the repository that the store lies in."""
+    """Where agents work: the `root` option, or else the repository that contains the store."""
     if options.root:
         return Path(options.root).absolute()
     if settings.dir.name == DIR_NAME:

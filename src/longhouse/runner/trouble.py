@@ -1,4 +1,4 @@
-"""Why a job cannot run on this machine: not at all, or not just now."""
+"""Why a job cannot run on this machine, permanently or for the moment."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class NotHere(LonghouseError):
 
 
 class NoRoom(NotHere):
-    """The machine is short of something just now: space, files, memory."""
+    """The machine is out of something for the moment: disk space, file handles, memory."""
 
     code = "NO_ROOM"
 
 
 def unable(what: str, error: OSError) -> NotHere:
-    """The refusal that an error of the system leads to."""
+    """The refusal for a system error: NoRoom if a resource ran out, else NotHere."""
     return (NoRoom if error.errno in _SHORT else NotHere)(f"{what}: {error.strerror or error}")

@@ -1,12 +1,12 @@
-"""A git worktree per job, where isolation is asked for; its changes are taken back at the end.
+"""A git worktree per job, if isolation is on; its changes are applied to the work tree at the end.
 
-The work tree that people use is changed by one `git apply`, all of it or nothing. What cannot be
-taken back stays where it is, and the job says where. A job that is taken over on the same machine
-goes on in its own worktree.
+The shared work tree is changed by a single `git apply`, all or nothing. Changes that do not apply
+stay in the worktree, and the job says where. A job that is taken over on the same machine continues
+in its worktree.
 
-Beside the worktree lie, out of the agent's reach, a git directory of the runner's own and a note of
-where the repository is. Both are made before the agent first runs, and everything afterwards goes
-through them: what the agent does to `.git`, to configuration, attributes or hooks changes nothing.
+Next to the worktree, out of the agent's reach, are a git directory of the runner's own and a note
+of where the repository is. Both are created before the agent first runs, and all later work goes
+through them: whatever the agent does to `.git`, configuration, attributes or hooks has no effect.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, priva
 __all__ = ["NoWorktree", "Worktree"]
 
 PATCH_BYTES = 256 << 20
-"""More is not taken back: it has to fit into memory, and nobody would read it."""
+"""Larger patches are not applied: a patch must fit into memory, and no one would review it."""
 
 _GITLINK = b"160000 "
 
 
 class NoWorktree(LonghouseError):
-    """There is no git repository to make a worktree of."""
+    """There is no git repository to create a worktree from."""
 
     code = "NO_WORKTREE"
 
 
 class Worktree:
-    """The worktree of one job, in `home`; `store` is the folder that no change may reach."""
+    """The worktree of one job, in `home`; changes to files in `store` are never applied."""
 
     def __init__(self, folder: Path, home: Path, job: str, *, store: Path) -> None:
         self.path = home / job
@@ -52,14 +52,14 @@ class Worktree:
         self._lock = home / "lock"
 
     def open(self) -> Path:
-        """Make it, or find it as the last holder left it."""
+        """Create the worktree, or reuse it as the last holder left it."""
         if self._note.is_file() and self.path.is_dir() and not self.path.is_symlink():
             return self.path
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._make()
         except FAILED as error:
-            self.remove()  # half of one would be taken for the last holder's
+            self.remove()  # otherwise a partial one would pass for the last holder's
             raise NoWorktree(f"{self._folder}: {said(error)}") from error
         return self.path
 
@@ -85,7 +85,7 @@ class Worktree:
         self._note.write_text(json.dumps(note), encoding="utf-8")
 
     def _leave_submodules_out(self) -> None:
-        """Their state is asked of the git in them, which is the agent's: never ask."""
+        """Skip submodules: git would read their state from their own, untrusted git directories."""
         listed = self._ours.git("ls-files", "--stage", "-z").split(b"\0")
         links = [entry.partition(b"\t")[2] for entry in listed if entry.startswith(_GITLINK)]
         if links:
@@ -94,23 +94,23 @@ class Worktree:
             )
 
     def patch(self) -> bytes:
-        """All changes since it was made, committed or not, new files as well."""
+        """All changes since the worktree was created, committed or not, including new files."""
         self._ours.git("add", "--all", "--", ".")
         with tempfile.TemporaryFile() as file:
             self._diff("--binary", to=file)
             size = file.seek(0, os.SEEK_END)
             if size > PATCH_BYTES:
                 raise OSError(
-                    errno.EFBIG, f"{size} bytes of changes; at most {PATCH_BYTES} are taken back"
+                    errno.EFBIG, f"{size} bytes of changes; the limit is {PATCH_BYTES}"
                 )
             file.seek(0)
             return file.read()
 
     def changed(self, root: Path) -> dict[str, Any] | None:
-        """The files in the patch that was made last, as they are reported.
+        """The files in the latest patch, in the form they are reported.
 
-        None when git cannot list them: it is asked when they are in the work tree already, and
-        what counts are the changes, not the list of them.
+        None if git cannot list them: by then the changes are already applied, and the list is
+        only a report.
         """
         try:
             names = self._diff("--name-only", "--no-renames", "-z").split(b"\0")[:-1]
@@ -128,15 +128,15 @@ class Worktree:
         )
 
     def _root(self, root: Path) -> Path:
-        """Where in it the project begins, which people have at `root`."""
+        """The path in the worktree that corresponds to `root` in the shared work tree."""
         return self.path / os.path.relpath(root.resolve(), self.home.resolve())
 
     def _never(self, top: Path) -> list[str]:
-        """The store's folder, where it lies in the repository: a patch must not reach into it."""
+        """Excludes the store's folder if it is in the repository: a patch must not touch it."""
         return left_out(self._store, top)
 
     def changed_files(self, root: Path) -> TreeWatch:
-        """What tells which files change in it; `root` is where the project is among people's."""
+        """Finds which files change in it; `root` is the project's root in the shared work tree."""
         return TreeWatch(
             lambda: nullcontext(self._ours),
             self._root(root),
@@ -145,33 +145,33 @@ class Worktree:
         )
 
     def obstacle(self, patch: bytes) -> str | None:
-        """Why the changes could not be taken back just now; None when they could."""
+        """Why the changes do not apply to the shared work tree now; None if they do."""
         return self._apply(patch, "--check")
 
     def bring_home(self, patch: bytes) -> str | None:
-        """Put the changes into the work tree, unless they are there; where that fails, why."""
+        """Apply the changes to the work tree, unless already applied; returns why that failed."""
         if not patch or (why := self._apply(patch)) is None:
             return None
         return None if self._apply(patch, "--check", "--reverse") is None else why
 
     @property
     def is_here(self) -> bool:
-        """Whether a worktree of this job was made on this machine and not removed since."""
+        """Whether this job has a worktree on this machine."""
         return self._note.is_file()
 
     @property
     def home(self) -> Path:
-        """The work tree that people use."""
+        """The shared work tree."""
         return Path(self._read_note()["work_tree"])
 
     def remove(self) -> None:
-        """Take it away, with what is in it."""
+        """Delete the worktree and everything in it."""
         repository = None
         with suppress(OSError, ValueError):
             note = self._read_note()
             repository = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         self._clear()
-        if repository is not None:  # else the next worktree's `prune` does it
+        if repository is not None:  # otherwise the next worktree's `prune` does it
             with suppress(*FAILED), self._alone():
                 repository.git("worktree", "prune")
 
@@ -190,7 +190,7 @@ class Worktree:
         return note
 
     def _clear(self) -> None:
-        """Take away what lies in its places; links in there are removed, never followed."""
+        """Delete the note and both folders; symbolic links are removed, never followed."""
         self._note.unlink(missing_ok=True)
         for folder in (self.path, self._ours.git_dir):
             if folder.is_symlink():
@@ -199,7 +199,7 @@ class Worktree:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One at a time, over all runners of this store: git's own locks fail, they do not wait."""
+        """Lock out this store's other runners: git's own locks fail instead of waiting."""
         with self._lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

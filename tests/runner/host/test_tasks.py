@@ -50,11 +50,11 @@ def test_a_program_starts_in_its_folder_with_its_environment_and_nothing_else(
 @pytest.mark.parametrize(
     "cwd, why",
     [
-        ("..", "lies outside the workspace"),
-        ("/tmp", "lies outside the workspace"),
-        ("sub/../../etc", "lies outside the workspace"),
-        ("link", "leads through a symbolic link"),
-        ("link/more", "leads through a symbolic link"),
+        ("..", "is outside the workspace"),
+        ("/tmp", "is outside the workspace"),
+        ("sub/../../etc", "is outside the workspace"),
+        ("link", "goes through a symbolic link"),
+        ("link/more", "goes through a symbolic link"),
         ("nowhere", "no such file or directory"),
         ("file", "not a directory"),
     ],

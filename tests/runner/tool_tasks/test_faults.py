@@ -46,7 +46,7 @@ def stop(desk: TaskDesk) -> None:
     "args, cause, said",
     [
         ({"argv": ["no-such-program"]}, "unstarted", "no-such-program: No such file or directory"),
-        ({"argv": ["true"], "cwd": "link"}, "unstarted", "cwd 'link': leads through a symbolic"),
+        ({"argv": ["true"], "cwd": "link"}, "unstarted", "cwd 'link': goes through a symbolic"),
         ({"argv": ["true"], "cwd": "gone"}, "unstarted", "cwd 'gone': no such file or directory"),
         (
             {"argv": ["true"], "env": {"KEY": {"from": "env:NO_SUCH_VARIABLE"}}},

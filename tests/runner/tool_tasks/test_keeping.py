@@ -26,7 +26,7 @@ class Sealed:
 def test_a_log_that_the_server_takes_no_more_of_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "stdout.log").write_bytes(b"0123456789")
     said = LogKeeper(Sealed(), tmp_path).seal("stdout", SEAL)
-    assert said["error"] == "it was not stored: the server takes no more of this log"
+    assert said["error"] == "it was not stored: the server accepts no more of this log"
     keeper, log = LogKeeper(Sealed(), tmp_path), LogReader(tmp_path, "stdout")
     assert keeper.keep(log, 10) == 10
     assert keeper.trouble == said["error"]

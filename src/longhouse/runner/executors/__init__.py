@@ -1,4 +1,4 @@
-"""The executors that a runner has: Codex, Claude Code where its CLI is, and what others install."""
+"""The executors a runner offers: Codex, Claude Code if its CLI is installed, and plug-ins."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["GROUP", "Executor", "find_executors", "is_here"]
 
 GROUP = "longhouse.executors"
-"""Entry points of this group name a function from the runner's options to an Executor, or None
-where it cannot run on this machine. Jobs know it by the name of its entry point: one with
-a dot in it (`acme.shell`) can be asked for by `executor=`, any other gets the jobs of `auto`."""
+"""An entry point of this group names a function that takes the runner's options and returns an
+Executor, or None if it cannot run on this machine. Jobs use the entry point's name: `executor=` can
+ask for one with a dot in it (`acme.shell`); one without a dot gets only jobs with `auto`."""
 
 
 def find_executors(
     options: Options, tell: Callable[..., None] = lambda *_a, **_k: None
 ) -> dict[str, Executor]:
-    """By name. `codex` is always offered; a broken plug-in is reported and left out."""
+    """All executors by name. `codex` is always offered; a broken plug-in is logged and skipped."""
     found: dict[str, Executor] = {"codex": Codex(options.codex_bin)}
     if claude := options.claude_bin or shutil.which("claude"):
         found["claude_code"] = ClaudeCode(claude)

@@ -1,10 +1,10 @@
-"""What an executor is: it turns a slice of a job into a command line, and output into an answer.
+"""The executor interface: turns a slice of a job into a command line, and output into an answer.
 
-    plan(job, slice)  -> Plan          argv, changes to the environment, the prompt on stdin
-    parse(output)     -> SliceResult   what the agent says, its session, what it used
+    plan(job, slice)  -> Invocation    argv, additions to the environment, the prompt on stdin
+    parse(output)     -> SliceResult   the agent's answer, its session and its usage
 
-Nothing here starts a process or asks the control plane. An executor of your own implements
-`Executor` and is named by an entry point of the group `longhouse.executors`.
+Nothing here starts a process or calls the control plane. To add an executor, implement `Executor`
+and name it in an entry point of the group `longhouse.executors`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = [
 
 
 class ClaimedJob(NamedTuple):
-    """A claimed job: its spec, and the fence that its agent needs to report by itself.
+    """A claimed job: its spec, and the fence its agent needs to report on its own.
 
-    `model` and a slice's `session` have been checked: neither can be read as a flag. Everything
-    else here is text that anybody may have written.
+    `model` and a slice's `session` have been checked: neither can be read as a flag. All other
+    text here is untrusted.
     """
 
     id: str
@@ -63,15 +63,15 @@ class ClaimedJob(NamedTuple):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The files that it reserves; without any, `meta` may have a note of that name."""
+        """The files the job reserves; `meta.paths` may also be a free-form note, then none."""
         paths = self.meta.get("paths")
         return tuple(map(str, paths)) if isinstance(paths, list) else ()
 
 
 class McpEntry(NamedTuple):
-    """How the agent reaches Longhouse, if at all: a program to start, or an address.
+    """How the agent reaches Longhouse, if at all: a program to start, or a URL.
 
-    `token` is the agent's own, where it works on a job: never the runner's.
+    `token` is the agent's own token for its job, never the runner's.
     """
 
     command: tuple[str, ...] = ()
@@ -80,11 +80,11 @@ class McpEntry(NamedTuple):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What its requests to the address carry beside the token: it is an agent, and no more."""
+        """Headers for requests to the URL besides the token; they limit the caller to agent."""
         return {"Longhouse-Role": "agent"}
 
     def argv(self, scratch: Path) -> list[str]:
-        """The program to start, with its arguments; the token is in a file, as others see those."""
+        """The command line. The token is passed in a file, since other users can see arguments."""
         if self.token is None:
             return list(self.command)
         file = scratch / "agent-token"
@@ -98,7 +98,7 @@ class McpEntry(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """One run of an agent: what to say to it, where, and the session to go on with."""
+    """One run of an agent: its prompt, its folders, and the session to resume."""
 
     number: int
     prompt: str
@@ -110,7 +110,7 @@ class Slice(NamedTuple):
 
 
 class Invocation(NamedTuple):
-    """A child to start; `env` is added to the runner's own."""
+    """A child to start; `env` is added to the runner's environment."""
 
     argv: list[str]
     stdin: str
@@ -118,7 +118,7 @@ class Invocation(NamedTuple):
 
 
 class RunOutput(NamedTuple):
-    """What came of it; `scratch` is the folder that the plan could write into."""
+    """How the child ended and what it printed; `scratch` is the folder that `plan` could use."""
 
     code: int | None
     signal: int | None
@@ -144,7 +144,7 @@ class AnswerArtifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent must answer with; SCHEMA says the same to its CLI."""
+    """The agent's final answer; SCHEMA describes the same to its CLI."""
 
     status: Literal["DONE", "FAILED", "CONTINUE"]
     summary: Annotated[str, Meta(max_length=100_000)]
@@ -154,20 +154,20 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenUsage(NamedTuple):
-    """Tokens and dollars: of one slice, or where the executor says so of the whole session."""
+    """Tokens and dollars of one slice, or, for the executor's `totals`, of the whole session."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
 
     def since(self, before: TokenUsage, totals: tuple[str, ...]) -> TokenUsage:
-        """What this slice used; a total that fell has begun anew."""
+        """What this slice used; a total that went down has been reset."""
         mine = {name: getattr(self, name) - getattr(before, name) for name in totals}
         return self._replace(**{name: more for name, more in mine.items() if more >= 0})
 
 
 class SliceResult(NamedTuple):
-    """Either an answer or an error, and what is known of session and usage in both cases."""
+    """Either an answer or an error, and in both cases what is known of the session and usage."""
 
     answer: AgentAnswer | None = None
     error: str | None = None
@@ -182,7 +182,7 @@ class Executor(Protocol):
     name: str
     profiles: tuple[str, ...]
     totals: tuple[str, ...]
-    """Which counts of its usage are of the whole session: what came before is subtracted."""
+    """The usage fields that are session totals; earlier slices are subtracted from them."""
 
     def plan(self, job: ClaimedJob, slice: Slice) -> Invocation: ...
 
@@ -219,22 +219,22 @@ SCHEMA = _object(
         ),
     },
 )
-"""Strict, as model providers ask for it: every property is required, and no other is allowed."""
+"""Strict, as model providers require: every property is required, and no other is allowed."""
 
 
 def answer_in(text: str) -> AgentAnswer | str:
-    """The answer in a text, or why it is none; a code fence around the JSON is allowed."""
+    """The answer in a text, or why there is none; a code fence around the JSON is allowed."""
     text = text.strip()
     if text.startswith("```"):
         text = text.strip("`").removeprefix("json").strip()
     try:
         return as_answer(json.loads(text))
     except ValueError:
-        return f"the answer is no JSON: {text[:120]!r}" if text else "there is no answer"
+        return f"the answer is not JSON: {text[:120]!r}" if text else "there is no answer"
 
 
 def as_answer(value: Any) -> AgentAnswer | str:
     try:
         return msgspec.convert(value, AgentAnswer)
     except msgspec.ValidationError as error:
-        return f"the answer is not as asked for: {error}"
+        return f"the answer does not match the schema: {error}"

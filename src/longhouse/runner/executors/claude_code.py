@@ -1,8 +1,8 @@
-"""Claude Code: `claude -p` headless, structured output unwrapped, its session resumed.
+"""The Claude Code executor: headless `claude -p`, structured output, resumed sessions.
 
-Judged by `is_error`, never by `subtype`: failures of the API come as a "success". Nothing of the
-user's configuration is changed. A result counts the tokens of its own slice, but the dollars of the
-whole session.
+Success is judged by `is_error`, never by `subtype`: API failures arrive with subtype "success". The
+user's configuration is not changed. A result counts the tokens of its own slice, but the dollars of
+the whole session.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EFFORT = {"fast": "low", "deep": "high", "audit": "max"}
 _READ = ("mcp__longhouse", "Read", "Glob", "Grep")
 _WRITE = (*_READ, "Edit", "Write", "NotebookEdit", "Bash")
 RETRIES = "4"
-"""By default it retries for minutes what will not change, such as 401."""
+"""The CLI's default retries permanent errors such as 401 for minutes."""
 
 
 class ClaudeCode:
@@ -85,8 +85,8 @@ class ClaudeCode:
                 elif event.get("type") == "assistant":
                     message = event.get("message") or {}
                     said[str(message.get("id"))] = _usage(message)
-        if result is None:  # it was killed: its messages tell what they used, but no dollars
-            why = output.stderr.last(300) or output.stdout.last(300) or "it said nothing"
+        if result is None:  # it was killed: its messages have token counts, but no dollars
+            why = output.stderr.last(300) or output.stdout.last(300) or "it printed nothing"
             sums = [sum(counts) for counts in zip(*said.values(), strict=True)]
             return SliceResult(
                 error=f"{_ended(output)}: {why}",
@@ -119,10 +119,10 @@ def _server(slice: Slice) -> dict[str, Any]:
 
 
 def _permissions(sandbox: Sandbox) -> list[str]:
-    """Nobody is there to be asked: what is not allowed is denied, and the run goes on."""
+    """Nobody can answer a permission prompt: what is not allowed is denied, and the run goes on."""
     if sandbox == "read-only":
         return ["--permission-mode", "dontAsk", "--allowedTools", ",".join(_READ)]
-    if sandbox == "full" and os.geteuid() != 0:  # it refuses this to root
+    if sandbox == "full" and os.geteuid() != 0:  # the CLI refuses this as root
         return ["--permission-mode", "bypassPermissions", "--allowedTools", "mcp__longhouse"]
     return ["--permission-mode", "acceptEdits", "--allowedTools", ",".join(_WRITE)]
 
@@ -139,11 +139,11 @@ def _usage(result: dict[str, Any]) -> TokenUsage:
 
 def _why(result: dict[str, Any]) -> str:
     errors = result.get("errors") or [result.get("result") or result.get("terminal_reason")]
-    return "; ".join(str(error) for error in errors if error)[:400] or "an error without a word"
+    return "; ".join(str(error) for error in errors if error)[:400] or "no reason given"
 
 
 def _denied(result: dict[str, Any]) -> tuple[str, ...]:
-    """Tools that it was not allowed to use: not a failure, but worth knowing."""
+    """A note about tools the agent was denied; not a failure."""
     denials = result.get("permission_denials") or []
     names = sorted({str(denial.get("tool_name")) for denial in denials})
     return (f"not allowed to use: {', '.join(names)}",) if names else ()
@@ -151,5 +151,5 @@ def _denied(result: dict[str, Any]) -> tuple[str, ...]:
 
 def _ended(output: RunOutput) -> str:
     if output.signal:
-        return f"claude was ended by signal {output.signal}"
-    return f"claude ended with code {output.code}"
+        return f"claude was killed by signal {output.signal}"
+    return f"claude exited with code {output.code}"

@@ -1,6 +1,6 @@
-"""Codex: `codex exec` headless, its session resumed from slice to slice.
+"""The Codex executor: headless `codex exec`, its session resumed from slice to slice.
 
-Everything is given as flags; the user's configuration is neither changed nor replaced. Codex does
+Everything is passed as flags; the user's configuration is neither changed nor replaced. Codex does
 not check its answer against the schema, so we do. Its token counts are totals of the thread.
 """
 
@@ -32,7 +32,7 @@ __all__ = ["Codex"]
 _EFFORT = {"fast": "low", "deep": "high", "audit": "xhigh"}
 _SANDBOX = {"full": "danger-full-access"}
 RECORD_BYTES = 1 << 20
-"""How much of the end of a thread's record is read."""
+"""How much of the end of a thread's rollout file is read."""
 TOKEN_VARIABLE = "LONGHOUSE_MCP_TOKEN"  # noqa: S105  (the name of a variable)
 
 
@@ -80,10 +80,10 @@ class Codex:
                     failed = (event.get("error") or {}).get("message") or "the turn failed"
                 case "error":
                     failed = event.get("message") or "an error"
-        if session and not any(usage):  # it was killed; its own record knows more
+        if session and not any(usage):  # it was killed; its rollout file knows more
             usage = _recorded(session)
         if output.code != 0 or failed:
-            why = failed or output.stderr.last(300) or "it said nothing"
+            why = failed or output.stderr.last(300) or "it printed nothing"
             return SliceResult(error=f"{_ended(output)}: {why}", session=session, usage=usage)
         answer = answer_in(said or "")
         if isinstance(answer, str):
@@ -92,7 +92,7 @@ class Codex:
 
 
 def _server(slice: Slice) -> dict[str, Any]:
-    """Our MCP server for the child; `required`, or its tools may miss the first turn."""
+    """Our MCP server for the child; `required`, since its tools could miss the first turn."""
     common = {
         "required": True,
         "default_tools_approval_mode": "approve",
@@ -125,9 +125,9 @@ def _events(output: RunOutput) -> Iterator[dict[str, Any]]:
 
 
 def _recorded(session: str) -> TokenUsage:
-    """What a thread has used, from the record that Codex keeps of it; nothing where there is none.
+    """What a thread has used, from Codex's rollout file; zero if there is none.
 
-    Standard output tells that only at the end of a turn.
+    Standard output reports it only at the end of a turn.
     """
     if not is_session_id(session):
         return TokenUsage()
@@ -156,5 +156,5 @@ def _usage(counts: dict[str, Any]) -> TokenUsage:
 
 def _ended(output: RunOutput) -> str:
     if output.signal:
-        return f"codex was ended by signal {output.signal}"
-    return f"codex ended with code {output.code}"
+        return f"codex was killed by signal {output.signal}"
+    return f"codex exited with code {output.code}"

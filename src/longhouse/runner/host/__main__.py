@@ -1,8 +1,8 @@
-"""`python -P -m longhouse.runner.host FOLDER READY [SPARE]`: serve a folder as nobody's child.
+"""`python -P -m longhouse.runner.host FOLDER READY [SPARE]`: serve a folder, detached from any parent.
 
-The process that was started leaves at once; the one that goes on leads a session of its own. Of two
-that serve the same folder the second leaves: the first holds the lock. It says `ready` on the
-descriptor READY, and never ends who holds the lock SPARE: the store's server.
+The started process exits at once; its child leads its own session and continues. If another host
+already holds the folder's lock, it exits. It writes `ready` to the descriptor READY, and never ends
+the process that holds the lock SPARE: the store's server.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def main(folder: Path, ready: int, spare: str) -> None:
     """Serve the folder until there is nothing to do."""
     os.setsid()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.chdir(folder)  # the path of a socket may be longer than the system allows
+    os.chdir(folder)  # the full path may be too long for a socket
     lock = open_private(Path("host.lock"), os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.write(ready, b"ready\n")  # another one is
+        os.write(ready, b"ready\n")  # another host is serving
         return
     nothing = os.open(os.devnull, os.O_RDWR)
     log = open_private(Path("host.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -1,6 +1,6 @@
-"""How a runner speaks to the host of its workspace, and starts one where none is.
+"""The runner's client for the host of its workspace; starts a host if none is running.
 
-Any number of runners may. A host that was killed is started anew by whoever asks next.
+Any number of runners may connect. The next request after a host was killed starts a new one.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ TIMEOUT_S = 30.0
 
 
 class HostUnavailable(OSError):
-    """The host of this workspace's processes could not be started or reached; the text says why."""
+    """The process host of this workspace could not be started or reached; the text says why."""
 
 
 class HostClient:
     """Requests to the host of one folder; threads may share it."""
 
     def __init__(self, folder: Path, *, spare: Path | None = None) -> None:
-        """Whoever holds the lock `spare` is not ended with the task that happened to start it."""
+        """The process that holds the lock `spare` survives the task that started it."""
         self._folder = folder
         self._spare = spare
         self._lock = threading.Lock()
         self._line: _Line | None = None
 
     def ask(self, do: str, /, **args: Any) -> dict[str, Any]:
-        """What the host answers. A host that is gone is started again and asked once more."""
+        """The host's answer. If the host is gone, it is started again and asked once more."""
         with self._lock:
             for fresh in (False, True):
                 try:
@@ -52,11 +52,11 @@ class HostClient:
                         self._line.close()
                         self._line = None
                     if fresh:
-                        raise HostUnavailable(f"the process host broke off: {error}") from error
+                        raise HostUnavailable(f"lost the process host: {error}") from error
         raise AssertionError
 
     def watch(self) -> Iterator[str]:
-        """The names of tasks whose journals grow; ends with the host. An empty one at the start."""
+        """The names of tasks whose journals grow, after one empty name; ends with the host."""
         line = self.connect()
         try:
             line.ask({"do": "watch"})
@@ -72,7 +72,7 @@ class HostClient:
             line.close()
 
     def connect(self) -> _Line:
-        """A connection to the host, which is started if need be."""
+        """A connection to the host, which is started if necessary."""
         with suppress(OSError):
             return _Line(self._folder)
         self._start()
@@ -102,7 +102,7 @@ class HostClient:
             os.close(told)
             told = -1
             if os.read(ready, 64) != b"ready\n":
-                raise HostUnavailable(f"its log is {self._folder / 'host.log'}")
+                raise HostUnavailable(f"it did not start; see its log {self._folder / 'host.log'}")
         finally:
             for fd in (ready, told):
                 if fd >= 0:
@@ -110,7 +110,7 @@ class HostClient:
 
 
 def running_host(folder: Path) -> dict[str, Any] | None:
-    """What the host of this folder says of itself; None when none runs."""
+    """How the host of this folder describes itself; None if none is running."""
     try:
         line = _Line(folder)
     except OSError:
@@ -122,13 +122,13 @@ def running_host(folder: Path) -> dict[str, Any] | None:
 
 
 class _Line:
-    """One connection: JSON lines both ways."""
+    """One connection with JSON lines in both directions."""
 
     def __init__(self, folder: Path) -> None:
         at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # By way of the open folder: its path may be longer than a socket's may be.
+            # Through the open folder, since its path may be too long for a socket.
             self._socket.settimeout(TIMEOUT_S)
             self._socket.connect(f"/proc/self/fd/{at}/{SOCKET}")
         except BaseException:

@@ -1,10 +1,10 @@
-"""What the terminal of a task shows, kept by the host: the one party that answers its program.
+"""The screen of a task's terminal, maintained by the host, which alone answers its program.
 
-Output never waits for it. It is fed when the host has nothing else to do, and at once when the
-program asks something. While a flood goes on it is not fed, and when it is further behind than
-`LAG_BYTES` the older half is looked through for settings only: nobody could have read it. Now and
-then a screen is left in the task's folder, by turns under two names, so that whoever wants to see
-the terminal need not begin at the first byte.
+Output never waits for it. It is fed when the host is otherwise idle, and at once when the program
+queries the terminal. During a flood it is not fed, and when it lags more than `LAG_BYTES` behind,
+the older half is only scanned for settings: no one could have read it. From time to time a screen
+is saved in the task's folder, alternating between two names, so that a reader need not emulate the
+terminal from the first byte.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longhouse.terminals.sequences import NOTABLE, QUESTIONS
 __all__ = ["Display"]
 
 AT_A_TIME = 4 * 1024
-"""Little, since a program can choose what takes long to show, and other tasks wait meanwhile."""
+"""Small, since a program can print what is slow to emulate, and other tasks wait meanwhile."""
 KEEP_EACH = 256 * 1024
 FLOOD_BYTES = 128 * 1024
 QUIET_S = 0.02
@@ -29,14 +29,14 @@ _LONGEST_QUESTION = 64
 
 
 class Display:
-    """The screen of one terminal, as far as it has been fed."""
+    """The screen of one terminal, up to the bytes it has been fed."""
 
     def __init__(self, folder: Path, rows: int, cols: int) -> None:
         self._folder = folder
         self._screen = Screen(rows, cols)
         self._size = rows, cols
         self._waiting: deque[tuple[bytes, bool]] = deque()
-        """What was not fed yet, and whether there is anything notable in it."""
+        """Chunks not fed yet, and whether each contains anything notable."""
         self._behind = 0
         self._added_at = 0.0
         self._tail = b""
@@ -45,7 +45,7 @@ class Display:
 
     @property
     def wakes_at(self) -> float | None:
-        """When it wants to be fed: now, or once a flood is over; None if nothing waits."""
+        """When to feed it next: now, or once a flood is over; None if nothing is waiting."""
         if not self._waiting:
             return None
         return self._added_at + (QUIET_S if self._behind > FLOOD_BYTES else 0.0)
@@ -56,7 +56,7 @@ class Display:
         return 1 in self._screen.modes
 
     def add(self, data: bytes) -> bytes:
-        """Take note of output; what the program is to be answered, if it asked."""
+        """Queue output; returns the reply if the program queried its terminal."""
         self._added_at = guard.now()
         recent = self._tail + data
         self._tail = recent[-_LONGEST_QUESTION:]
@@ -75,12 +75,12 @@ class Display:
         return b""
 
     def resize(self, rows: int, cols: int) -> None:
-        """From the next byte on it has this size."""
+        """Use this size from the next byte on."""
         self._catch_up()
         self._size = rows, cols
 
     def feed_some(self) -> None:
-        """Go on a little, since there is time."""
+        """Process one chunk, when there is time."""
         self._feed(AT_A_TIME)
         if not self._waiting and self._shown - self._kept_at >= KEEP_EACH:
             self._keep()
@@ -99,7 +99,7 @@ class Display:
         self._screen.skim(b"".join(data for data, notable in taken if notable))
 
     def _take(self, most: int) -> list[tuple[bytes, bool]]:
-        """What waits longest: whole pieces, a little more than asked for."""
+        """The oldest chunks, whole, so possibly a little more than `most`."""
         parts, size = [], 0
         while self._waiting and size < most:
             parts.append(self._waiting.popleft())
@@ -115,5 +115,5 @@ class Display:
         self._kept_at = self._shown
         try:
             write_private(self._folder / f"pty.{self._kept}.screen", data)
-        except OSError:  # the disk is full: the bytes are enough to see it all
+        except OSError:  # the disk is full: readers can still emulate the log from the start
             return

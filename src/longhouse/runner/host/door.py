@@ -1,7 +1,7 @@
-"""The host's socket: one JSON request a line, one answer a line, for processes of this user alone.
+"""The host's socket: one JSON request per line, one answer per line, for this user's processes only.
 
-A connection that asked to `watch` is told, in a line of its own, which task's journal has grown. A
-visitor that does not read is not waited for: what it misses it finds in the journals.
+A connection that sent `watch` gets a line whenever a task's journal has grown. The host does not
+wait for a visitor that does not read: whatever it misses is in the journals.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class HostDoor:
         return bool(self._visitors)
 
     def push(self, name: str) -> None:
-        """Tell those that watch that a task's journal has grown."""
+        """Notify watchers that a task's journal has grown."""
         for visitor in [one for one in self._visitors.values() if one.watches]:
             self._say(visitor, {"grown": name})
 
@@ -94,7 +94,7 @@ class HostDoor:
             except ValueError:
                 asked = None
             if not isinstance(asked, dict):
-                self._say(visitor, {"error": "a request is one JSON object on one line"})
+                self._say(visitor, {"error": "a request must be one JSON object on one line"})
             elif asked.get("do") == "watch":
                 visitor.watches = True
                 self._say(visitor, {})

@@ -1,7 +1,7 @@
-"""A thread for all tasks of a host that hashes much output beside the host's loop.
+"""One thread that hashes large amounts of output for all tasks, outside the host's loop.
 
-To hash takes about as long as a fast program takes to write. The loop would answer nobody
-meanwhile, and give no room back. The thread begins with the first log that grows fast.
+Hashing takes about as long as a fast program takes to write. In the loop it would delay answers and
+the freeing of disk space. The thread starts with the first log that grows fast.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Final
 __all__ = ["AT_A_TIME", "Hasher"]
 
 AT_A_TIME: Final = 1 << 20
-"""Small enough to be hashed while it is in the processor's cache."""
+"""Small enough to stay in the processor's cache while it is hashed."""
 
 Work = Callable[[memoryview], bool]
-"""Hashes some, by way of the buffer; True when there is more to hash."""
+"""Hashes some data using the buffer; returns True if there is more to hash."""
 
 
 class Hasher:
-    """Takes turns with all work that was added; `ready` can be read when one is through."""
+    """Does all added work in turns; `ready` becomes readable when one piece is finished."""
 
     def __init__(self) -> None:
         self.ready, self._told = os.pipe()
@@ -32,7 +32,7 @@ class Hasher:
         self._thread: threading.Thread | None = None
 
     def add(self, work: Work) -> None:
-        """Have this done; work that raises is given up."""
+        """Add work; work that raises is dropped."""
         self._waiting.put(work)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="hasher", daemon=True)
@@ -44,7 +44,7 @@ class Hasher:
             work = self._waiting.get()
             try:
                 more = work(buffer)
-            except Exception:  # a defect met in one log must not end the work on the others
+            except Exception:  # a defect hit by one log must not stop the others
                 traceback.print_exc()
                 more = False
             if more:
@@ -53,4 +53,4 @@ class Hasher:
             try:
                 os.write(self._told, b"!")
             except BlockingIOError:
-                continue  # the loop has been told often enough
+                continue  # the pipe is full: the loop will wake up anyway

@@ -1,8 +1,8 @@
-"""What the host writes down about one task, and everybody else reads: JSON, one record a line.
+"""The host's record of one task, for others to read: JSON, one record per line.
 
-A record is there whole or not at all: a write that the disk cut short is taken back, and a line
-that a crash tore is cut off when the file is opened again. Room is set aside in advance, so that
-the end of a task that filled the disk can still be written down.
+A record is written completely or not at all: a write cut short by a full disk is undone, and a line
+torn by a crash is cut off when the file is opened again. Space is reserved in advance, so that the
+end of a task that filled the disk can still be recorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 
 class Journal:
-    """The file, open for appending; `records` are all that it holds."""
+    """The file, open for appending; `records` holds all its records."""
 
     def __init__(self, path: Path) -> None:
         self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -56,7 +56,7 @@ class Journal:
         return record
 
     def op(self, op_id: str) -> Record | None:
-        """What came of an operation; a terminal may have had very many."""
+        """The record of an operation; indexed, since a terminal may have had very many."""
         return self._ops.get(op_id)
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class Journal:
 
 
 def read_journal(path: Path, offset: int = 0) -> tuple[list[Record], int]:
-    """The whole records from `offset` on, and the offset behind them; none without a file."""
+    """The complete records from `offset` on, and the offset after them; none without a file."""
     try:
         with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
             file.seek(offset)

@@ -1,8 +1,8 @@
 """One stream of a task on disk: its program writes the file, the host follows, hashes and caps it.
 
-Offsets are those of the bytes that the program wrote, for ever. Above the cap the head and the tail
-are kept and the middle is given back to the disk. What is given back is written down first
-(`NAME.gap`): whoever reads zeros can tell that they are not the program's.
+An offset always counts the bytes the program wrote. Above the cap, the head and the tail are kept
+and the middle is punched out of the file. The gap is recorded first (`NAME.gap`), so that a reader
+can tell its zeros from the program's output.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["LEAST_CAP", "Log", "gap_of"]
 BLOCK = 4096
 LEAST_CAP = 4 * BLOCK
 STEP = 4 << 20
-"""So much room is given back at a time."""
+"""How much space is freed at a time."""
 FLOOD_STEP = 128 << 20
-"""More at a time from a log that grows fast: its program waits while room is given back."""
+"""A larger step for a log that grows fast: its program waits while space is freed."""
 TURN = 16 << 20
 MUCH = 1 << 20
-"""More than this is hashed beside the host's loop."""
+"""More than this is hashed outside the host's loop."""
 
 _buffer = memoryview(bytearray(AT_A_TIME))
 
 
 def gap_of(folder: Path, stream: str) -> tuple[int, int] | None:
-    """The offsets between which nothing is kept; ask after reading, since it is told first."""
+    """The offsets of the gap; read it after the data, since it is recorded before it is made."""
     try:
         start, stop = read_private(folder / f"{stream}.gap").split()
     except FileNotFoundError:
@@ -41,13 +41,13 @@ def gap_of(folder: Path, stream: str) -> tuple[int, int] | None:
 
 
 class Log:
-    """`NAME.log` in a task's folder; at most about `cap` bytes of it are kept, or all for 0."""
+    """`NAME.log` in a task's folder; about `cap` bytes of it are kept, or all of it if 0."""
 
     def __init__(self, folder: Path, stream: str, cap: int, hasher: Hasher) -> None:
         self.stream = stream
         self._hasher = hasher
         self._beside = False
-        """Whether the digest is the hasher's just now, and not the loop's."""
+        """Whether the hasher, and not the loop, owns the digest at the moment."""
         self._folder = folder
         self._path = folder / f"{stream}.log"
         self._fd = open_private(self._path, os.O_RDWR | os.O_CREAT)
@@ -60,7 +60,7 @@ class Log:
         gap = gap_of(folder, stream)
         self._gap = gap or (self._head, self._head)
         if gap:
-            self._digest = None  # a host before this one has given bytes away that it had seen
+            self._digest = None  # an earlier host has already punched out bytes
             self._hashed = gap[1]
 
     def writer(self) -> int:
@@ -72,12 +72,12 @@ class Log:
         return os.fstat(self._fd).st_size
 
     def follow(self) -> bool:
-        """Take note of what was written; True while some of it is still being hashed."""
+        """Process what was written; True while some of it is still being hashed."""
         size, looked = self.size, self._looked
         self._looked = size
         if not self._beside:
             if size < self._hashed:
-                self.note_trouble("the program cut its own output short")
+                self.note_trouble("the program truncated its own output")
                 self._digest, self._hashed = None, size
             if size - self._hashed > MUCH:
                 self._beside = True
@@ -88,7 +88,7 @@ class Log:
         return self._beside
 
     def seal(self) -> dict[str, Any]:
-        """What there is to say once all was followed: no byte that comes later is part of it."""
+        """The final facts once everything was followed; bytes written later are not part of it."""
         self._keep_within(BLOCK)
         size, (start, stop) = self._hashed, self._gap
         digest = self._digest.hexdigest() if self._digest else None
@@ -106,12 +106,12 @@ class Log:
         os.close(self._fd)
 
     def _take_turn(self, buffer: memoryview) -> bool:
-        """The hasher's work: go on to hash; True when there is more."""
+        """The hasher's work: hash the next part; True if there is more."""
         more = False
         try:
             self._hash_to(min(self.size, self._hashed + TURN), buffer)
             more = self._hashed < self.size
-        except Exception as error:  # else its task would wait for the digest for ever
+        except Exception as error:  # otherwise the task would wait for the digest forever
             self.note_trouble(f"it could not be hashed: {error}")
             self._digest = None
         self._beside = more  # from here on the loop may have added it again
@@ -129,12 +129,12 @@ class Log:
                 self._digest = None
                 continue
             if not read:
-                break  # cut short just now
+                break  # truncated in the meantime
             self._digest.update(buffer[:read])
             self._hashed += read
 
     def _keep_within(self, step: int) -> None:
-        """Give back what lies between head and tail, when that is worth while."""
+        """Free the space between head and tail, once it amounts to `step`."""
         start, stop = self._gap
         tail_from = (self._hashed - (self._cap - self._head)) // BLOCK * BLOCK
         if not self._cap or tail_from - stop < step:
@@ -145,10 +145,10 @@ class Log:
             if not sparse_files.punch(self._fd, stop, tail_from):
                 self._cap = 0
                 (self._folder / f"{self.stream}.gap").unlink()
-                self.note_trouble("the file system cannot give back the middle of a file")
+                self.note_trouble("the file system cannot punch holes into files; all is kept")
                 return
         except OSError as error:
-            self.note_trouble(f"the cap could not be kept: {error.strerror}")
+            self.note_trouble(f"the cap could not be applied: {error.strerror}")
             return
         self._gap = start, tail_from
 
@@ -164,5 +164,5 @@ class Log:
         return digest.hexdigest()
 
     def note_trouble(self, what: str) -> None:
-        """Say what is wrong with the record; what was said first counts."""
+        """Record what is wrong; the first problem counts."""
         self.trouble = self.trouble or what

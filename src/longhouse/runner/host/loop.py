@@ -1,7 +1,7 @@
-"""The host's one loop: requests, exits, clocks.
+"""The host's only loop: requests, exits, timers.
 
-Nothing in it waits but the loop itself; much output is hashed beside it. A look at all processes
-costs time, so one is taken for everybody, as often as its cost allows, and whenever a task ends.
+Only the loop itself waits; large output is hashed in a thread. Scanning all processes is expensive,
+so one scan serves all tasks; it runs as often as its cost allows, and whenever a task ends.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ __all__ = ["Host", "host_id_of"]
 
 LOOK_S = 0.25
 LOOK_SHARE = 20
-"""At most one part in so many of the time is spent on looking at processes."""
+"""Scanning processes takes at most one LOOK_SHARE-th of the time."""
 IDLE_S = 10.0
 COUNT_S = 0.05
 TELL_S = 0.005
-"""How often it is told that a terminal goes on showing something."""
+"""The minimum interval between notices that a terminal has new output."""
 MANY = 32
-"""So many new processes on the machine are reason to look at once."""
+"""This many new processes on the machine trigger a scan at once."""
 
 
 def host_id_of(folder: Path) -> str:
-    """The id of this host's folder, the same for every host that will ever run there."""
+    """The id of this folder, shared by every host that ever runs there."""
     path = folder / "host.id"
     if not path.exists():
         fresh = folder / f"host.id.{os.urandom(4).hex()}"
         write_private(fresh, f"host-{os.urandom(8).hex()}\n".encode())
         with suppress(FileExistsError):
-            path.hardlink_to(fresh)  # of two that make one at once, the first counts
+            path.hardlink_to(fresh)  # if two create one at the same time, the first wins
         fresh.unlink()
     return read_private(path).decode("ascii").strip()
 
@@ -56,7 +56,7 @@ class Host:
     """All tasks of one folder."""
 
     def __init__(self, folder: Path, *, spare: str = "", idle_s: float = IDLE_S) -> None:
-        """Whoever holds the lock `spare` goes on when the task ends that happened to start it."""
+        """The process that holds the lock `spare` survives the task that started it."""
         self._folder = folder
         self._spare = spare
         self._id = host_id_of(folder)
@@ -81,7 +81,7 @@ class Host:
         self._take_back()
 
     def run(self) -> None:
-        """Until nothing runs and nobody asks any more, or SIGTERM has ended everything."""
+        """Serve until there are no tasks and no visitors, or SIGTERM has ended all tasks."""
         while not self._is_done():
             ready = self._ready.select(self._pause_s())
             for key, _ in ready:
@@ -116,7 +116,7 @@ class Host:
     def _spawn(self, asked: dict[str, Any]) -> dict[str, Any]:
         name = checked_name(asked)
         if self._leaving:
-            raise HostRefused("the host is leaving")
+            raise HostRefused("the host is shutting down")
         if name not in self._tasks:
             started = _started(self._folder / name)
             if started:
@@ -136,7 +136,7 @@ class Host:
     def _control(self, asked: dict[str, Any]) -> dict[str, Any]:
         task = self._tasks.get(checked_name(asked))
         if task is None:
-            raise HostRefused(f"{asked['task']} does not run here")
+            raise HostRefused(f"{asked['task']} is not running here")
         record = task.control(asked)
         self._attend(task)
         self._door.push(task.name)
@@ -149,21 +149,21 @@ class Host:
 
     def _quit(self, _asked: dict[str, Any]) -> dict[str, Any]:
         if self._tasks:
-            raise HostRefused(f"{len(self._tasks)} tasks run here")
+            raise HostRefused(f"{len(self._tasks)} tasks are running here")
         self._leaving = True
         return {}
 
     # ---- terminals
 
     def _moves(self, task: HostedTask, _master: Any) -> None:
-        """Something was shown, or can be typed."""
+        """A terminal has output, or accepts input."""
         with _contained():
             if task.terminal and task.terminal.move():
                 self._untold.setdefault(task.name, self._told_at.get(task.name, 0.0) + TELL_S)
             self._attend(task)
 
     def _tell_grown(self) -> None:
-        """Tell of terminals that have shown something: at once, and then not too often."""
+        """Notify watchers of new terminal output: at once, then at most every TELL_S."""
         now = guard.now()
         for name in [name for name, due in self._untold.items() if due <= now]:
             del self._untold[name]
@@ -171,7 +171,7 @@ class Host:
             self._door.push(name)
 
     def _feed_a_display(self) -> None:
-        """Nothing else is to be done: bring one terminal's picture further up to date."""
+        """Otherwise idle: update one terminal's screen a little further."""
         now = guard.now()
         for task in self._tasks.values():
             if task.terminal and task.feeds_at is not None and task.feeds_at <= now:
@@ -180,7 +180,7 @@ class Host:
                 return
 
     def _attend(self, task: HostedTask) -> None:
-        """Ask to be told when more can be typed, while there is any."""
+        """Wait for the terminal to accept input only while some is queued."""
         if task.terminal and task.terminal.is_open:
             wanted = selectors.EVENT_READ
             wanted |= selectors.EVENT_WRITE if task.terminal.wants_to_write else 0
@@ -214,14 +214,14 @@ class Host:
                 by_pid[pid].exited(status)
 
     def _hashed(self, ready: Any) -> None:
-        """A log was hashed to its end: its task may have waited for that alone."""
+        """A log was hashed to its end: its task may have been waiting only for that."""
         os.read(ready, 512)
         for task in self._tasks.values():
             if not task.is_hashed:
                 task.wakes_at = guard.now()
 
     def _look_if_due(self) -> None:
-        """Tell every task which processes it has, and on which ports they listen."""
+        """If due, update every task's processes and the ports they listen on."""
         started = guard.now()
         ends = any(
             task.needs_tree and task.wakes_at is not None and task.wakes_at <= started
@@ -253,12 +253,12 @@ class Host:
         try:
             if task.tick():
                 self._written(task)
-        except Exception:  # a defect met in one task must not end the others
+        except Exception:  # a defect hit by one task must not stop the others
             traceback.print_exc()
             task.wakes_at = guard.now() + 1.0
 
     def _written(self, task: HostedTask) -> None:
-        """A task has ended and that is on disk."""
+        """Forget a task whose end is on disk."""
         del self._tasks[task.name]
         self._untold.pop(task.name, None)
         self._told_at.pop(task.name, None)
@@ -266,7 +266,7 @@ class Host:
         self._door.push(task.name)
         self._idle_since = guard.now()
 
-    # ---- the clock
+    # ---- timers
 
     def _pause_s(self) -> float | None:
         wakes = [at for task in self._tasks.values() for at in (task.wakes_at, task.feeds_at)]
@@ -289,7 +289,7 @@ class Host:
 
 @contextmanager
 def _contained() -> Iterator[None]:
-    """A defect met in one task must not end the others."""
+    """A defect hit by one task must not stop the others."""
     try:
         yield
     except Exception:
@@ -297,7 +297,7 @@ def _contained() -> Iterator[None]:
 
 
 def processes_here() -> int:
-    """How many processes and threads the machine has, which is cheap to know."""
+    """How many processes and threads the machine has; cheap to read."""
     try:
         words = Path("/proc/loadavg").read_text(encoding="ascii").split()
     except OSError:
@@ -306,7 +306,6 @@ def processes_here() -> int:
 
 
 def _started(folder: Path) -> dict[str, Any] | None:
-    """The record of a task's start, for one that has ended already."""
-
+    """The start record of a task that has already ended."""
     records, _ = read_journal(folder / "journal.jsonl")
     return next((one for one in records if one["kind"] == "started"), None)

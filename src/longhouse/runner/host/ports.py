@@ -1,4 +1,4 @@
-"""On which TCP ports the processes of tasks listen, as the kernel tells."""
+"""Finds the TCP ports that the processes of tasks listen on."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
 class Ports:
-    """Looks at the open files of processes only when somebody has begun or ceased to listen."""
+    """Scans the open files of processes only when the machine's listening sockets have changed."""
 
     def __init__(self) -> None:
         self._listening: dict[str, int] = {}
         self._asked: set[str] = set()
 
     def look(self, trees: Mapping[str, set[int]]) -> dict[str, list[int]] | None:
-        """The ports of each of these named trees; None when nothing can have changed."""
+        """The ports of each named tree; None if nothing can have changed."""
         listening = _listening()
         if listening == self._listening and self._asked == set(trees):
             return None
@@ -46,7 +46,7 @@ class Ports:
 
 
 def _listening() -> dict[str, int]:
-    """Port by inode, of every socket of this machine that listens."""
+    """Port by inode, for every listening socket of this machine."""
     try:
         return {inode: port for family in _FAMILIES for inode, port in _asked_for(family)}
     except OSError:
@@ -54,7 +54,7 @@ def _listening() -> dict[str, int]:
 
 
 def _asked_for(family: int) -> Iterator[tuple[str, int]]:
-    """As the kernel answers: unlike `/proc/net/tcp` this passes by all that is merely connected."""
+    """From the kernel by netlink; unlike `/proc/net/tcp`, this skips connected sockets."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _DIAG) as kernel:
         asked = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, 0, 0, 1 << int(_LISTENS, 16))
         head = _HEAD.pack(_HEAD.size + len(asked), _BY_FAMILY, _DUMP, 1, 0)
@@ -66,7 +66,7 @@ def _asked_for(family: int) -> Iterator[tuple[str, int]]:
                 if kind == _DONE:
                     return
                 if kind != _BY_FAMILY:
-                    raise OSError("the kernel tells nothing of sockets")
+                    raise OSError("the kernel does not report sockets")
                 (port,) = struct.unpack_from("!H", told, _HEAD.size + 4)
                 (inode,) = struct.unpack_from("=I", told, _HEAD.size + 68)
                 yield str(inode), port
@@ -74,7 +74,7 @@ def _asked_for(family: int) -> Iterator[tuple[str, int]]:
 
 
 def _read() -> dict[str, int]:
-    """The same from `/proc`, where the kernel is not to be asked."""
+    """The same from `/proc`, if netlink is not available."""
     found = {}
     for name in ("tcp", "tcp6"):
         try:
@@ -95,5 +95,5 @@ def _sockets(pid: int) -> set[str]:
             if hit := _SOCKET.fullmatch(os.readlink(f"/proc/{pid}/fd/{fd}")):  # noqa: PTH115
                 found.add(hit[1])
     except OSError:
-        return found  # it has ended, or is another user's
+        return found  # it has exited, or belongs to another user
     return found

@@ -1,7 +1,7 @@
-"""Room in files that Python cannot ask for by itself: set aside, and given back in the middle.
+"""Reserves space in files, and punches holes into them; the standard library can do neither.
 
-Both are promises of Linux; where a file system does not make them, `reserve` sets nothing aside and
-`punch` says so.
+Both need Linux and a file system that supports them; otherwise `reserve` does nothing and `punch`
+returns False.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _UNABLE = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def reserve(fd: int, size: int) -> None:
-    """Set room aside without making the file longer; OSError when there is none."""
+    """Reserve space without making the file longer; OSError if there is none."""
     _fallocate(fd, _KEEP_SIZE, 0, size)
 
 
 def punch(fd: int, start: int, stop: int) -> bool:
-    """Give the room between two offsets back, to be read as zeros; False where none can be."""
+    """Free the space between two offsets, which then read as zeros; False if unsupported."""
     return _fallocate(fd, _PUNCH_HOLE | _KEEP_SIZE, start, stop - start)
 
 

@@ -1,7 +1,7 @@
-"""One task in the host: started, watched, ended as a whole tree, and written down.
+"""One task in the host: started, watched, ended as a whole tree, and recorded.
 
-Nothing here waits: the host calls `tick`, tells when the program has exited and which processes the
-tree has, and a task moves on by itself.
+Nothing here waits: the host calls `tick`, and reports when the program has exited and which
+processes its tree has.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ QUIET_FOR_S = 5.0
 TICK_S = 0.25
 SOON_S = 0.02
 MUCH = 1 << 20
-"""A task that has written so much since the last look is looked at again soon."""
+"""A task that has written more than this since the last tick is ticked again soon."""
 MOST_LEFTOVERS = 50
 MOST_PROCESSES = 1_024
-"""How many processes a tree may have at once where its spec does not say."""
+"""How many processes a tree may have at once if its spec does not say."""
 THREADS = 16
-"""A control group counts threads: so many a process are let be, and the processes counted here."""
+"""A control group counts threads, so its limit allows this many per process."""
 FEW = 64
-"""Even one process may have many threads: no group is smaller than for so many."""
+"""A single process may have many threads, so a group's limit is at least for this many processes."""
 FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 """How many files a program may open; the host itself needs some for each of its tasks."""
 
-LOST = "the server that had what was typed is gone, and nobody else keeps it; type it again"
+LOST = "the server that held this input is gone, and input is stored nowhere else; type it again"
 
 _NAME = re.compile(r"[A-Z]+-[0-9]{1,16}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class HostRefused(Exception):
-    """The host does not do what was asked for; the text says why."""
+    """The host refused a request; the text says why."""
 
 
 def boot_id() -> str:
-    """Changes whenever the machine starts: no process of another boot is alive."""
+    """Changes at every boot: no process of another boot is alive."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -65,17 +65,17 @@ def boot_id() -> str:
 
 
 class HostedTask:
-    """A task from its start, or from when it was taken back, until its end was written down.
+    """A task from its start, or from the host's restart, until its end is recorded.
 
-    `spec` holds what the rest of its life depends on: `mode`, `cap_bytes`, `timeout_ms`,
-    `idle_timeout_ms`, `max_processes` and `grace_ms`. Neither words nor environment are kept.
+    `spec` holds what a later host needs: `mode`, `cap_bytes`, `timeout_ms`, `idle_timeout_ms`,
+    `max_processes` and `grace_ms`. The command line and environment are not stored.
     """
 
     def __init__(self, folder: Path, name: str, spec: dict[str, Any], hasher: Hasher) -> None:
         self.name = name
         self.root: TaskRoot | None = None
         self.wakes_at: float | None = None
-        """When it wants to be ticked again."""
+        """When to call `tick` again."""
         self.over = False
         self._spec = spec
         self._folder = folder / name
@@ -84,10 +84,10 @@ class HostedTask:
             Log(self._folder, each, spec["cap_bytes"], hasher) for each in STREAMS[spec["mode"]]
         ]
         self.is_hashed = True
-        """Whether all that it printed, as far as that was followed, is in its digests."""
+        """Whether the digests cover all output that was followed so far."""
         self.terminal: Terminal | None = None
         self.is_foreign = False
-        """Whether its program is no child of this host."""
+        """Whether its program was started by an earlier host."""
         self._group: ControlGroup | None = None
         self._exited = False
         self._status: int | None = None
@@ -110,7 +110,7 @@ class HostedTask:
         hasher: Hasher,
         groups: ControlGroups | None = None,
     ) -> HostedTask:
-        """Start what was asked for. The program runs only once its pid is written down."""
+        """Start the requested program. It runs only once its pid is recorded."""
         name = checked_name(asked)
         spec = {
             key: asked.get(key)
@@ -131,7 +131,7 @@ class HostedTask:
 
     @classmethod
     def take_back(cls, folder: Path, name: str, hasher: Hasher) -> HostedTask | None:
-        """A task that an earlier host started and did not see the end of; None if it never ran."""
+        """A task that an earlier host started and did not see end; None if there is none."""
         if not (folder / name / "journal.jsonl").exists():
             return None
         spec = json.loads(read_private(folder / name / "spec.json"))
@@ -142,7 +142,7 @@ class HostedTask:
             return None
         task.is_foreign = True
         if task._spec["mode"] == "pty":
-            task.end("host_lost")  # its terminal went with the host
+            task.end("host_lost")  # its terminal died with the host
         if started["boot"] == boot_id():
             if group := started.get("group"):
                 task._group = ControlGroup(Path(group))
@@ -155,21 +155,21 @@ class HostedTask:
         task.wakes_at = guard.now()
         return task
 
-    # ---- what the host tells it
+    # ---- called by the host
 
     def exited(self, status: int | None) -> None:
-        """The program has ended, as `waitpid` says; None when nobody can say how."""
+        """The program has exited with this status from `waitpid`; None if it is unknown."""
         self._exited, self._status = True, status
         self._begin_ending()
 
     def end(self, cause: str) -> None:
-        """Have the whole tree ended; the first cause counts."""
+        """Start ending the whole tree; the first cause counts."""
         if not self._exited:
             self._cause = self._cause or cause
         self._begin_ending()
 
     def seen(self, tree: set[int]) -> None:
-        """The living processes of its tree, as they are now."""
+        """The processes of its tree that are alive now."""
         self._tree = tree
         full = self._group is not None and self._group.was_full
         if (full or len(tree) > self._most_processes) and not self._ending:
@@ -178,14 +178,14 @@ class HostedTask:
             self._kill_group()
 
     def listens(self, ports: list[int]) -> bool:
-        """Note the ports of its tree; True when they have changed."""
+        """Record the ports of its tree; True if they have changed."""
         if ports == self._ports or self._ending:
             return False
         self._ports = ports
         return self._note("ports", ports=ports)
 
     def tick(self) -> bool:
-        """Follow the output, mind the limits, go on ending; True when its end was written down."""
+        """Follow the output, enforce limits, continue ending; True once its end is recorded."""
         if self.over:
             return False
         if self.terminal:
@@ -207,26 +207,26 @@ class HostedTask:
         return False
 
     def control(self, asked: dict[str, Any]) -> Record:
-        """Apply one operation, once for each `op_id`, and write down its outcome."""
+        """Apply one operation, once per `op_id`, and record its outcome."""
         op_id = str(asked["op_id"])
         if record := self._journal.op(op_id):
             return record
         if self.terminal:
-            self.terminal.move()  # what it has shown comes before
+            self.terminal.move()  # log earlier output first
         offsets = {log.stream: log.size for log in self._logs}
         outcome = self._apply(asked)
         return self._journal.add("op", op_id=op_id, op=asked["op"], offsets=offsets, **outcome)
 
-    # ---- what others may know
+    # ---- read by others
 
     @property
     def needs_tree(self) -> bool:
-        """Whether it cannot go on before it is told which processes it has."""
+        """Whether it needs a process scan to continue."""
         return self._ending is not None and self._sealed_by is None
 
     @property
     def feeds_at(self) -> float | None:
-        """When the picture of its terminal can be brought further up to date."""
+        """When to update its terminal's screen next."""
         return self.terminal.display.wakes_at if self.terminal else None
 
     @property
@@ -261,7 +261,7 @@ class HostedTask:
             files += [log.writer() for log in self._logs]
             if self._spec["mode"] == "pty":
                 self.terminal = Terminal(self._folder, asked["rows"], asked["cols"], files[0])
-                files.clear()  # the log is the terminal's now
+                files.clear()  # the terminal owns the log now
                 opened.callback(self.terminal.close_slave)
                 env.setdefault("TERM", "xterm-256color")
             terminal = self.terminal
@@ -273,7 +273,7 @@ class HostedTask:
                 os.setsid()
                 os.close(opens)
                 if not os.read(gate, 1):
-                    os._exit(127)  # the host is gone, and nobody knows of us
+                    os._exit(127)  # the host died before it recorded us
                 os.fchdir(cwd)
                 resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
                 if terminal:
@@ -286,7 +286,7 @@ class HostedTask:
             def on_fork(pid: int) -> None:
                 found = guard.process(pid)
                 if found is None:
-                    raise OSError(errno.ENOSYS, "there is no /proc to know a process by")
+                    raise OSError(errno.ENOSYS, "there is no /proc to identify processes")
                 facts = {"pid": pid, "start": found[3], "boot": boot_id(), **self._grouped(pid)}
                 self.root = self._root_of(self._journal.add("started", **facts), ours=True)
                 os.write(opens, b"!")
@@ -300,7 +300,7 @@ class HostedTask:
         self.wakes_at = guard.now() + SOON_S
 
     def _grouped(self, pid: int) -> dict[str, str]:
-        """Put the program into its control group; the fact of that, unless there is none."""
+        """Put the program into its control group; returns the journal's `group` field, if any."""
         if self._group is None:
             return {}
         try:
@@ -323,7 +323,7 @@ class HostedTask:
             self.end("idle_timeout")
 
     def _pause_s(self) -> float:
-        """Many a program prints most of it as soon as it runs: a young task is looked at often."""
+        """Programs often print most of their output at the start: young tasks are ticked often."""
         return min(max(SOON_S, (guard.now() - self._here_since) / 8), TICK_S)
 
     def _begin_ending(self) -> None:
@@ -332,7 +332,7 @@ class HostedTask:
         self.wakes_at = guard.now()
 
     def _has_ended(self) -> bool:
-        """Go on with TERM and KILL; True once nothing writes any more."""
+        """Continue with TERM and KILL; True once nothing writes anymore."""
         assert self._ending is not None
         if self._sealed_by is None:
             if self._exited and not self._leftovers:
@@ -344,7 +344,7 @@ class HostedTask:
                 self.wakes_at = guard.now() + pause_s
                 return False
             if not (self._exited or self.is_foreign or self._ending.left):
-                return False  # its status is on the way
+                return False  # its exit status has not arrived yet
             self._left = self._ending.left
             quiet = bool(self._leftovers or self._left)
             self._sealed_by = guard.now() + (QUIET_FOR_S if quiet else 0)
@@ -357,11 +357,11 @@ class HostedTask:
             ][:MOST_LEFTOVERS]
 
     def _kill_group(self) -> None:
-        """Processes that multiply faster than one can look at them are killed by one call."""
+        """Kill processes that multiply faster than they can be scanned with a single call."""
         if self._group:
             with suppress(OSError):
-                self._group.limit(0)  # from now on they do not multiply
-        if self.root and self.root.pid in self._tree:  # else the number may be another group's
+                self._group.limit(0)  # stop them from multiplying
+        if self.root and self.root.pid in self._tree:  # otherwise the id may have been reused
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.root.pid, signal.SIGKILL)
 
@@ -409,7 +409,7 @@ class HostedTask:
             except OSError as error:
                 return {"failed": error.strerror}
             return {"signal": asked["signal"]}
-        return {"failed": f"a task with pipes takes no {asked['op']}"}
+        return {"failed": f"a task without a terminal does not accept {asked['op']}"}
 
     def _in_terminal(self, asked: dict[str, Any]) -> dict[str, Any]:
         assert self.terminal is not None
@@ -440,22 +440,22 @@ def _close_all(files: list[int]) -> None:
 
 
 def checked_name(asked: dict[str, Any]) -> str:
-    """The name of the task that is spoken of; nothing else may become a path."""
+    """The id of the task in a request; it becomes a path, so nothing else is allowed."""
     name = asked.get("task")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise HostRefused(f"{name!r} is not the id of a task")
+        raise HostRefused(f"{name!r} is not a task id")
     return name
 
 
 def open_folder(root: str, path: str) -> int:
-    """A descriptor of a folder below `root`, reached without any link; Refused says why not."""
+    """A descriptor of a folder below `root`, reached without symbolic links; or HostRefused."""
     parts = Path(path).parts
     if path.startswith("/") or ".." in parts or "\0" in path:
-        raise HostRefused(f"cwd {path!r} lies outside the workspace")
+        raise HostRefused(f"cwd {path!r} is outside the workspace")
     try:
         folder = os.open(root, _FOLDER)
     except OSError as error:
-        raise HostRefused(f"the workspace's folder {root}: {error.strerror}") from error
+        raise HostRefused(f"workspace folder {root}: {error.strerror}") from error
     for part in parts:
         try:
             below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
@@ -464,7 +464,7 @@ def open_folder(root: str, path: str) -> int:
             with suppress(OSError):
                 about = os.stat(part, dir_fd=folder, follow_symlinks=False)
                 is_link = stat.S_ISLNK(about.st_mode)
-            why = "leads through a symbolic link" if is_link else (error.strerror or "").lower()
+            why = "goes through a symbolic link" if is_link else (error.strerror or "").lower()
             raise HostRefused(f"cwd {path!r}: {why}") from error
         finally:
             os.close(folder)
@@ -480,7 +480,7 @@ def _signal_name(number: int) -> str:
 
 
 def _age_s(started: Record) -> float:
-    """Seconds since it started, by the clock that nobody sets."""
+    """Seconds since it started, by a clock that cannot be set."""
     ticks: int = os.sysconf("SC_CLK_TCK")
     age: float = guard.now() - started["start"] / ticks
     return age

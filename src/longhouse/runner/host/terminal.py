@@ -1,8 +1,8 @@
-"""The terminal of a task: the host owns its master; the program has the slave as its three files.
+"""The terminal of a task: the host owns its master; the slave is the program's three standard files.
 
-Nothing waits here. What is typed goes into a queue and from there into the terminal as the program
-reads, so a program that never reads holds up neither output nor control. What was typed is written
-down nowhere, only how much. What the program asks its terminal is answered here, by `display.py`.
+Nothing here blocks. Input goes into a queue and from there into the terminal as the program reads,
+so a program that never reads blocks neither output nor control. Input itself is stored nowhere,
+only its length. Terminal queries by the program are answered here, by `display.py`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["QUEUE_BYTES", "Terminal"]
 
 QUEUE_BYTES = 64 * 1024
 LINE_BYTES = 4_095
-"""The most that a terminal takes as one line while the program reads by lines."""
+"""The longest line a terminal accepts while the program reads line by line."""
 _LINE_ENDS = re.compile(rb"[\r\n\x03\x04\x15]")
-"""After these (Ctrl-C, Ctrl-D and Ctrl-U too) nothing of a line is left in the terminal."""
+"""These (including Ctrl-C, Ctrl-D and Ctrl-U) empty the terminal's line buffer."""
 _AT_A_TIME = 64 * 1024
 _TURNS = 16
 
 
 class Terminal:
-    """One pseudo-terminal, the log of what it shows, and what it looks like."""
+    """One pseudo-terminal, the log of its output, and its screen."""
 
     def __init__(self, folder: Path, rows: int, cols: int, log: int) -> None:
         from longhouse.runner.host.display import Display  # only a host with terminals needs it
@@ -37,37 +37,37 @@ class Terminal:
         try:
             self.master, self._slave = os.openpty()
         except OSError as error:
-            raise OSError(error.errno, f"no terminal is free: {error.strerror}") from error
+            raise OSError(error.errno, f"no terminal available: {error.strerror}") from error
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
         os.set_blocking(self.master, False)
         self._log = log
         self._typed = bytearray()
         self._line = 0
-        """How long the line is that was begun, while the program reads by lines."""
+        """The length of the unfinished input line, while the program reads line by line."""
         self.trouble: str | None = None
-        """Why the log lacks some of what it showed."""
+        """Why the log is missing some output."""
         self.is_open = True
-        """Whether the program has it: only then is anything shown, or taken."""
+        """Whether the program still has it open; only then is there output or input."""
         self.on_close: Callable[[int], object] = lambda _master: None
-        """Told the master when nothing more will come of it."""
+        """Called with the master when no more output will come."""
 
     @property
     def wants_to_write(self) -> bool:
         return bool(self._typed)
 
     def take_control(self) -> int:
-        """In the child, which leads a session: make this its terminal; the descriptor of it."""
+        """In the child, a session leader: make this its terminal; returns the descriptor."""
         fcntl.ioctl(self._slave, termios.TIOCSCTTY, 0)
         return self._slave
 
     def close_slave(self) -> None:
-        """As soon as the child has it: else the master would never see the end."""
+        """Call once the child has it; otherwise the master would never see the end."""
         if self._slave >= 0:
             os.close(self._slave)
             self._slave = -1
 
     def move(self) -> bool:
-        """Type what is queued and log what is shown, as far as both go now; True if it showed."""
+        """Write queued input and log output, without blocking; True if there was output."""
         if not self.is_open:
             return False
         self._type()
@@ -81,14 +81,14 @@ class Terminal:
         return bool(read)
 
     def _read(self) -> tuple[list[bytes], bool]:
-        """What it shows now, up to a bound, and whether nothing more will come."""
+        """The output available now, up to a bound, and whether it was the last."""
         read: list[bytes] = []
         while len(read) < _TURNS:
             try:
                 data = os.read(self.master, _AT_A_TIME)
             except BlockingIOError:
                 return read, False
-            except OSError:  # EIO: nobody has the slave open any more
+            except OSError:  # EIO: no process has the slave open anymore
                 return read, True
             if not data:
                 return read, True
@@ -96,33 +96,33 @@ class Terminal:
         return read, False
 
     def _write(self, data: bytes) -> int:
-        """Log it; how much of it could be. The disk may be full, which must end nothing."""
+        """Log output; returns how much was written. A full disk must not end the task."""
         done = 0
         try:
             while done < len(data):
                 done += os.write(self._log, memoryview(data)[done:])
         except OSError as error:
-            self.trouble = f"not all that it showed could be kept: {error.strerror}"
+            self.trouble = f"some output could not be stored: {error.strerror}"
         return done
 
     def _answer(self, said: bytes) -> None:
-        """Type what the program asked for; where it does not read, it does not get it."""
+        """Queue the reply to a terminal query; dropped if the program does not read."""
         if said and len(self._typed) + len(said) <= QUEUE_BYTES:
             self._typed += said
             self._type()
 
     def type(self, data: bytes, *, eof: bool = False) -> str | None:
-        """Queue what somebody typed; why not, if it cannot be."""
+        """Queue input; returns the reason if it is refused."""
         if eof:
             data += termios.tcgetattr(self.master)[6][termios.VEOF]
         if len(self._typed) + len(data) > QUEUE_BYTES:
-            return f"the program does not read: {len(self._typed)} bytes wait already"
+            return f"the program does not read: {len(self._typed)} bytes are already waiting"
         line = 0
         if termios.tcgetattr(self.master)[3] & termios.ICANON:
             first, *more = map(len, _LINE_ENDS.split(data))
             lines = [self._line + first, *more]
             if max(lines) > LINE_BYTES:
-                return f"a line is over {LINE_BYTES} bytes, and the terminal would cut it"
+                return f"a line has over {LINE_BYTES} bytes, and the terminal would cut it"
             line = lines[-1]
         self._line = line
         self._typed += data
@@ -135,11 +135,11 @@ class Terminal:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
     def signal(self, number: int) -> None:
-        """To the group in the foreground; OSError when there is none."""
+        """Signal the foreground process group; OSError if there is none."""
         os.killpg(os.tcgetpgrp(self.master), number)
 
     def close(self) -> None:
-        """When the program has ended."""
+        """Close everything once the program has ended."""
         self.close_slave()
         self._leave()
         if self.master >= 0:
@@ -148,8 +148,8 @@ class Terminal:
             os.close(self._log)
 
     def _leave(self) -> None:
-        """Read no more. The master stays: without it the system would hang up on a program that
-        let go of its terminal, as many do just before they exit, and end it by a signal."""
+        """Stop reading. The master stays open: closing it would send SIGHUP to a program that
+        closed its terminal, as many do just before they exit."""
         if self.is_open:
             self.on_close(self.master)
             self.is_open = False
@@ -165,7 +165,7 @@ class Terminal:
 
 
 def _size(rows: int, cols: int) -> bytes:
-    """A size as the system takes it; ValueError for one that no terminal has."""
+    """The size in the kernel's format; ValueError if it is impossible."""
     if not (0 < rows < 65_536 and 0 < cols < 65_536):
-        raise ValueError(f"no terminal has {rows} rows and {cols} columns")
+        raise ValueError(f"a terminal cannot have {rows} rows and {cols} columns")
     return struct.pack("4H", rows, cols, 0, 0)

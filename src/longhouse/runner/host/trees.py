@@ -1,9 +1,9 @@
-"""Which processes belong to which task: one look at /proc for all of them.
+"""Finds which processes belong to which task, with one scan of /proc for all of them.
 
-A task's processes are its own session, what descends from it, what was seen to do so before, all
-in its control group, and orphans that carry its mark in their environment. An orphan falls to the
-host, as a subreaper, or to init when the host was killed. One without a mark belongs to the last
-task that is left.
+A task's processes are those in its session, their descendants, processes seen as such before, all
+in its control group, and orphans that carry its mark in their environment. An orphan's parent
+becomes the host, which is a subreaper, or init if the host was killed. If only one task is left,
+orphans without a mark belong to it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MARK = "LONGHOUSE_TASK"
 
 
 class TaskRoot(NamedTuple):
-    """The first process of a task: its pid, when it started (in ticks), and the task's mark.
+    """The first process of a task: its pid, its start time (in ticks), and the task's mark.
 
-    `ours` says that this host started it, and so has seen everything since.
+    `ours` says that this host started it, and so has seen everything since then.
     """
 
     pid: int
@@ -35,16 +35,16 @@ class TaskRoot(NamedTuple):
 
 
 class Trees:
-    """What was seen at the last look."""
+    """Scans for the processes of tasks, and remembers the last result."""
 
     def __init__(self) -> None:
         self._seen: dict[TaskRoot, dict[int, int]] = {}
         self._marks: dict[tuple[int, int], str] = {}
         self._everybody = True
-        """Orphans of a host that was killed are not our children: the first look is for all."""
+        """A killed host's orphans are not our children, so the first scan covers all processes."""
 
     def look(self, roots: Iterable[TaskRoot], spare: str = "") -> dict[TaskRoot, set[int]]:
-        """The living processes of each task, but for whoever holds the lock `spare`."""
+        """The living processes of each task, except the holder of the lock `spare`."""
         wanted = list(roots)
         among = guard.processes()
         among.pop(os.getpid(), None)
@@ -59,7 +59,7 @@ class Trees:
             | (root.group.pids() & among.keys() if root.group else set())
             for root in wanted
         ]
-        if len(wanted) == 1:  # an orphan that nothing is known of can only come from there
+        if len(wanted) == 1:  # an unknown orphan can only come from this task
             families[0] |= {
                 pid
                 for pid, one in among.items()
@@ -83,7 +83,7 @@ class Trees:
     def _session(
         root: TaskRoot, sessions: dict[int, set[int]], among: dict[int, guard.Process]
     ) -> set[int]:
-        """The processes of its session: its own only while nobody else can have got the number."""
+        """The processes of its session, unless the session id may have been reused."""
         leader = among.get(root.pid)
         if leader is None and not root.ours:
             return set()
@@ -108,7 +108,7 @@ class Trees:
 
 
 def command_of(pid: int) -> str:
-    """What a process runs, as its own command line or, without one, its name."""
+    """The command line of a process or, without one, its name."""
     for name in ("cmdline", "comm"):
         try:
             words = Path(f"/proc/{pid}/{name}").read_bytes().replace(b"\0", b" ").strip()
@@ -120,7 +120,7 @@ def command_of(pid: int) -> str:
 
 
 def _mark_of(pid: int) -> str:
-    """The task that a process was started for, as its environment says; else empty."""
+    """The task mark in a process's environment; empty if there is none."""
     prefix = MARK.encode() + b"="
     try:
         for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):

@@ -1,5 +1,5 @@
-"""Tool tasks in the runner: it claims them, has its host run them, and tells the server by frames.
+"""Tool tasks in the runner: it claims them, has its host run them, and reports them as frames.
 
-Everything that a runner knows can be read again, from the server and from the host's folder; so the
-next one goes on exactly where a killed one stopped. `speaker.py` holds the threads.
+All of a runner's state can be read again from the server and the host's folder, so after a crash
+the next runner continues exactly where it stopped. `speaker.py` holds the threads.
 """

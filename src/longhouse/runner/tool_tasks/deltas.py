@@ -1,11 +1,11 @@
-"""Cuts what a program wrote into frames: text, at most 8 KiB each, never in the middle of anything.
+"""Cuts a program's output into frames of text of at most 8 KiB each.
 
-No character is split. A possible secret at the end is held back until it is known whether it is
-one; one that is too long for a frame is referred to by its place. Each frame stands alone, so a
-runner that goes on after another one needs to know the offset only.
+No character and no secret is split. A possible secret at the end is held back until it is clear
+whether it is one; a secret too long for a frame is sent as a reference. Frames are independent, so
+a runner that takes over needs only the offset.
 
-In a terminal somebody waits for the echo of each letter, and many a letter may begin a secret:
-there the first letters of one are told, and with them in view the rest is held back.
+In a terminal, a person waits for the echo of each letter, and many letters could begin a secret. So
+there the first letters of a possible secret are sent, and only the rest is held back.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["LogReader", "OutputDelta", "next_delta"]
 WINDOW = LONGEST + DELTA_BYTES
 _NEAR = 256
 TAIL = 2_048
-"""How much of the end is looked at where nothing in a window is known as a part of a secret."""
+"""How much of the end is checked if nothing in a window looks like part of a secret."""
 
 
 class OutputDelta(NamedTuple):
-    """So many bytes from an offset on, and their text; without text it is a reference."""
+    """`size` bytes at an offset, with their text; without text it is a reference."""
 
     stream: Stream
     offset: int
@@ -49,7 +49,7 @@ class OutputDelta(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Bytes of a log, and up to where nothing is: a gap that begins behind them, if any."""
+    """Bytes of a log, and the end of the gap that follows them, if there is one."""
 
     data: bytes
     gap_to: int
@@ -69,15 +69,15 @@ class LogReader:
         return os.fstat(self._fd).st_size
 
     def read(self, offset: int, stop: int) -> Kept:
-        """What is kept there; it ends where a gap begins."""
+        """The stored bytes in that range, up to the start of a gap."""
         data = os.pread(self._fd, stop - offset, offset)
-        gap = gap_of(self._folder, self.stream)  # afterwards: it is told before it is made
+        gap = gap_of(self._folder, self.stream)  # read last: a gap is noted before it is made
         if gap is None or gap[1] <= offset or gap[0] >= offset + len(data):
             return Kept(data, offset, after_gap=gap is not None and gap[1] == offset)
         return Kept(data[: max(0, gap[0] - offset)], gap[1])
 
     def told(self, offset: int) -> str:
-        """A little of what was told before, in which a secret may have begun."""
+        """The last bytes before `offset`, in which a secret may have begun."""
         start = max(0, offset - _NEAR)
         data, gap_to, _ = self.read(start, offset)
         return data.decode("latin-1") if gap_to == start else ""
@@ -89,9 +89,9 @@ class LogReader:
 def next_delta(
     log: LogReader, offset: int, stop: int, *, last: bool, inline: int
 ) -> OutputDelta | None:
-    """The next frame's worth of what lies between two offsets; None when it is to be held back.
+    """The next frame's worth of output between two offsets; None if it must be held back.
 
-    `inline` is how many bytes may still be told as text; `last` says that nothing follows `stop`.
+    `inline` is how many bytes may still be sent as text; `last` says that nothing follows `stop`.
     """
     if offset >= stop:
         return None
@@ -120,7 +120,7 @@ def _text(
         safe = max(0, _open_from(told + text, most, letters=not echoes) - len(told))
     spans = secret_spans(told + text) if suspect else []
     secrets = [(max(0, a - len(told)), b - len(told)) for a, b in spans if b > len(told)]
-    if after_gap:  # what is gone may have held the beginning of a secret
+    if after_gap:  # the missing bytes may have held the start of a secret
         if window < WINDOW:
             return _text(log, offset, stop, WINDOW, last=last, inline=inline)
         shut = shut_until(text)
@@ -145,7 +145,7 @@ def _text(
 
 
 def _open_from(text: str, most: int, *, letters: bool) -> int:
-    """From where on the end may belong to a secret, with `letters` even if it has only begun."""
+    """Where a possible secret at the end begins; with `letters`, even a single letter of one."""
     before = max(0, len(text) - most)
     held = before + open_from(text[before:])
     if not letters:
@@ -172,7 +172,7 @@ _BEGINNINGS, _FOLDED_BEGINNINGS = (
 
 
 def _cut(data: bytes, size: int, secrets: list[Span], *, whole: bool) -> int:
-    """So many bytes or a few less: up to a place that is inside no secret and no character."""
+    """`size` or a little less, so that the cut is not inside a secret or a character."""
     for start, stop in secrets:
         if start < size < stop:
             size = start
@@ -180,7 +180,7 @@ def _cut(data: bytes, size: int, secrets: list[Span], *, whole: bool) -> int:
 
 
 def _between_characters(data: bytes, size: int) -> int:
-    """Move back to before a character of UTF-8 that is not complete; of other bytes none is."""
+    """Move back before an incomplete UTF-8 character; other bytes are left alone."""
     for back in range(1, min(4, size + 1)):
         lead = data[size - back]
         if lead & 0xC0 == 0x80:

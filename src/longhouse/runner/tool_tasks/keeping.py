@@ -1,7 +1,7 @@
-"""What a task prints, sent to the server as it grows, where that cannot read our folder.
+"""Sends a task's output to the server as it grows, if the server cannot read our folder.
 
-The server says how much it has, so any runner goes on where the last one stopped. What the cap of
-the log took before it was sent is skipped; the server keeps the same head and tail.
+The server says how much it has, so any runner continues where the last one stopped. Bytes that the
+log's cap removed before they were sent are skipped; the server keeps the same head and tail.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["LogKeeper", "clear_old"]
 
 PART_BYTES = 1_000_000
 AT_A_TIME = 8
-"""So many parts of one log are sent before it is another's turn."""
+"""How many parts of one log are sent before the next log gets a turn."""
 
 Send = Callable[..., dict[str, Any]]
 """Calls `tool.output_append` for one task."""
 
 
 def clear_old(folder: Path, before_ms: int, besides: Collection[str]) -> None:
-    """Remove what tasks printed that ended before then, and that the server has no room for."""
+    """Remove the folders of tasks that ended before then, except those in `besides`."""
     for task in folder.glob("PROC-*"):
         records, _ = read_journal(task / "journal.jsonl")
         last = records[-1] if records else {}
@@ -38,19 +38,20 @@ def clear_old(folder: Path, before_ms: int, besides: Collection[str]) -> None:
 
 
 class LogKeeper:
-    """The logs of one task."""
+    """Sends the logs of one task."""
 
     def __init__(self, send: Send, folder: Path) -> None:
         self._send = send
         self._folder = folder
         self._kept: dict[Stream, int] = {}
         self.trouble: str | None = None
-        """Why not all of it is kept."""
+        """Why some of it could not be stored."""
 
     def keep(self, log: LogReader, stop: int) -> int:
-        """Send some of what is there up to an offset; up to which one frames may tell of it.
+        """Send some of the log up to `stop`; returns the offset that frames may now report.
 
-        Bytes come first. What cannot be stored at all is told of nevertheless.
+        Bytes are sent before the frames that refer to them. If they cannot be stored, frames
+        report them anyway.
         """
         try:
             for _ in range(AT_A_TIME if stop and not self.trouble else 0):
@@ -61,7 +62,7 @@ class LogKeeper:
         return stop if self.trouble else min(stop, self._kept.get(log.stream, stop))
 
     def seal(self, stream: Stream, seal: dict[str, Any]) -> dict[str, Any]:
-        """The seal of a log, with the artifact that holds it or the reason why there is none."""
+        """The seal of a log, with its artifact, or the reason why there is none."""
         if not seal["bytes_total"]:
             return seal
         log = LogReader(self._folder, stream)
@@ -76,7 +77,7 @@ class LogKeeper:
         finally:
             log.close()
         if "artifact" not in kept:
-            self.trouble = self.trouble or "it was not stored: the server has other bytes"
+            self.trouble = self.trouble or "it was not stored: the server has different bytes"
             return {**seal, "error": seal["error"] or self.trouble}
         return {
             **seal,
@@ -88,7 +89,7 @@ class LogKeeper:
         }
 
     def _note(self, error: LonghouseError) -> None:
-        """Why it is not stored; if another speaks for the host now, that one sends it."""
+        """Remember why it is not stored; a Conflict is raised: another runner now sends it."""
         if error.code == Conflict.code:
             raise error
         self.trouble = f"it was not stored: {error.message}"
@@ -102,7 +103,7 @@ class LogKeeper:
             return False
         data, gap_to, _ = log.read(at, min(stop, at + PART_BYTES))
         if not data and gap_to <= at:
-            return False  # its program has cut it short
+            return False  # the program has truncated its log
         more = {"skip_to": min(gap_to, stop)} if not data else {}
         sent = self._send(
             stream=stream,
@@ -111,6 +112,6 @@ class LogKeeper:
             **more,
         )
         if sent["next_offset"] == at:
-            raise StoreError("the server takes no more of this log")
+            raise StoreError("the server accepts no more of this log")
         self._kept[stream] = sent["next_offset"]
         return bool(sent["next_offset"] < stop)

@@ -1,11 +1,11 @@
-"""Speaks for a workspace's host on this machine: takes tasks, passes on operations, tells frames.
+"""Speaks for a workspace's host on this machine: claims tasks, passes on operations, sends frames.
 
-Of several runners on a machine one speaks, the one that holds the lock in the host's folder; when
-it dies the kernel gives the lock to another, which asks the server how far everything is told.
+If a machine has several runners, the one that holds the lock in the host's folder speaks. When it
+dies, the kernel gives the lock to another, which asks the server how far each task is reported.
 
-scout      holds the lock; waits for tasks and operations, and has the host do what they say
-listener   hears from the host which journals have grown
-teller     makes frames of journals and logs, and sends them
+scout      holds the lock; waits for tasks and operations and passes them to the host
+listener   learns from the host which journals have grown
+teller     turns journals and logs into frames and sends them
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DAY_MS = 24 * 3_600_000
 CLEAR_MS = DAY_MS
 CLAIM = 2
 MOST_CHARS = 80_000
-"""The most that one answer holds; the words of two tasks always fit."""
+"""The largest answer; the command lines of two tasks always fit."""
 REST_S = 1.0
 TICK_S = 0.05
 TICK_PER_TASK_S = 0.002
@@ -65,7 +65,7 @@ class TaskSpeaker:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a task runs whose frames this runner tells."""
+        """Whether this runner is reporting any running task."""
         return bool(self._stories)
 
     def start(self) -> None:
@@ -73,7 +73,7 @@ class TaskSpeaker:
             threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
 
     def leave(self) -> None:
-        """Say no more; processes go on, and the next runner tells the rest."""
+        """Stop reporting; processes keep running, and the next runner reports the rest."""
         self._leave.set()
         self._wake.set()
         self._host.close()
@@ -102,7 +102,7 @@ class TaskSpeaker:
         return lock
 
     def _speak(self) -> None:
-        """Learn how far everything is, then serve until somebody else speaks for the host."""
+        """Ask how far each task is reported, then serve until another runner takes over."""
         from longhouse.runner.host.loop import host_id_of
 
         options = self._context.options
@@ -130,13 +130,13 @@ class TaskSpeaker:
                 after_seq=seq,
                 timeout_ms=WATCH_MS,
             )
-            # A claim also tells the server that the host is there, which quiet tasks never do.
+            # A claim also shows the server that the host is alive; quiet tasks never do.
             waiting = news["waiting"] or news["timed_out"]
             seq = max([seq, *(op["seq"] for op in news["ops"])])
             self._do(news["ops"])
 
     def _clear_old(self) -> None:
-        """Once a day, remove what is too old and no server has."""
+        """Once a day, remove old output that no server has."""
         context, now_ms = self._context, time.time_ns() // 1_000_000
         if context.shares_folder or not context.keep_days or now_ms < self._clears_at_ms:
             return
@@ -146,7 +146,7 @@ class TaskSpeaker:
         clear_old(self._folder, now_ms - context.keep_days * DAY_MS, told)
 
     def _hold(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Become the one who speaks for the host: its tasks, and what they have been told."""
+        """Become the speaker of the host; returns its tasks and their open operations."""
         tasks: list[dict[str, Any]] = []
         more: dict[str, str] = {}
         while True:
@@ -177,7 +177,7 @@ class TaskSpeaker:
             self._take(work, set())
 
     def _take(self, work: dict[str, Any], pending: set[str]) -> None:
-        """Start a task, unless it is running already; then follow it."""
+        """Start a task, unless it is already running; then follow it."""
         profile = self._context.policy
         decision = decision_of(profile, work)
         decided = decision_frame(profile, decision)
@@ -203,13 +203,13 @@ class TaskSpeaker:
         self._wake.set()
 
     def _keeper(self, task_id: str, folder: Path) -> LogKeeper:
-        """Who sends the logs of a task to servers that cannot read them in our folder."""
+        """Sends a task's logs to servers that cannot read our folder."""
         fence = {"runner_id": self._context.options.runner_id, "revision": self._revision}
-        offer = self._context.plane.offer  # a full disk there must not hold up all other tasks
+        offer = self._context.plane.offer  # a full disk there must not block all other tasks
         return LogKeeper(partial(offer, "tool.output_append", task_id=task_id, **fence), folder)
 
     def _start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
-        """Have the host start it; what there is to say if that is not done."""
+        """Have the host start a task; returns the frames to send if it could not."""
         try:
             said = self._host.ask("spawn", **request_for(work, self._context.root))
         except NotStarted as why:
@@ -219,7 +219,7 @@ class TaskSpeaker:
         return []
 
     def _do(self, ops: list[dict[str, Any]]) -> None:
-        """Have the host carry out operations, in their order."""
+        """Pass operations to the host, in order."""
         for op in ops:
             story = self._stories.get(op["task_id"])
             if story is None:
@@ -235,7 +235,7 @@ class TaskSpeaker:
     # ---- listener and teller
 
     def _listen(self) -> None:
-        """For as long as there are tasks: a host that was killed is started again by this."""
+        """Follow the host while there are tasks; this also restarts a killed host."""
         try:
             for _grown in self._host.watch():
                 self._wake.set()
@@ -264,7 +264,7 @@ class TaskSpeaker:
             self._wake.clear()
 
     def _go_on(self, story: Story) -> None:
-        """Tell all that there is to tell of one task."""
+        """Send all pending frames of one task."""
         while not self._lost.is_set() and (frames := story.tell()):
             if not self._append(story, frames):
                 return
@@ -279,12 +279,12 @@ class TaskSpeaker:
                 return
 
     def _append(self, story: Story, frames: list[Frame]) -> bool:
-        """Send frames; True when they are in the stream."""
+        """Send frames; True if they are now in the stream."""
         try:
             try:
                 self._send(story, frames)
             except Conflict:
-                # The server adds frames of its own, such as that somebody wants the task to end.
+                # The server adds frames of its own, such as a request to cancel.
                 known = self._context.plane.ask("tool.task_status", task_id=story.task_id)["task"]
                 if not story.follows(known):
                     raise
@@ -295,12 +295,12 @@ class TaskSpeaker:
         return True
 
     def _refused(self, story: Story, error: LonghouseError) -> None:
-        """Begin again with what the server knows."""
+        """Log the refusal and start over from what the server knows."""
         self._context.log("task.refused", task=story.task_id, code=error.code, why=error.message)
         self._lose(story)
 
     def _lose(self, story: Story) -> None:
-        """What goes wrong with a story that was begun anew meanwhile concerns nobody any more."""
+        """Start over, unless this story has already been replaced."""
         with self._lock:
             if self._stories.get(story.task_id) is story:
                 self._lost.set()

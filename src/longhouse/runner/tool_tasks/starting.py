@@ -1,7 +1,7 @@
-"""From a task as the server hands it out to what the host is asked for: policy, words, environment.
+"""Turns a claimed task into a request to the host: policy, command line, environment.
 
-The runner decides for itself, by its own profile, whether it starts a program; what the server
-allowed counts only as far as its rules go. Secrets are read here, by name, and are never written.
+The runner decides by its own profile whether to start a program; of the server's decision, only the
+rules count. Secrets are read here, by name, and are never written to disk.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ KEPT = frozenset(
     }
     | {"USER", "XDG_RUNTIME_DIR"}
 )
-"""What a program gets of the runner's environment without asking for it; all of `LC_` as well."""
+"""Variables of the runner that every program gets, besides all that begin with `LC_`."""
 
 
 class NotStarted(Exception):
-    """The task cannot be started here; the text says why, and `cause` in one word."""
+    """The task cannot be started here; the text says why, and `cause` is the frame's cause."""
 
     def __init__(self, why: str, cause: str) -> None:
         super().__init__(why)
@@ -45,7 +45,7 @@ class NotStarted(Exception):
 
 
 def decision_of(profile: str, work: Mapping[str, Any]) -> PolicyDecision:
-    """What this runner's policy says, with the rules by which the server's let it pass."""
+    """The decision of this runner's policy, given the rules that travel with the task."""
     rules = [msgspec.convert(rule, PolicyRule) for rule in work["rules"]]
     env = {
         one["name"]: one["value"] if one["source"] is None else {"from": f"env:{one['source']}"}
@@ -66,10 +66,10 @@ def decision_frame(profile: str, decision: PolicyDecision) -> dict[str, Any]:
 
 
 def request_for(work: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """What the host is asked for."""
+    """The host's `spawn` request for a task."""
     args = work["args"]
     if not is_programs_tool(work["tool"]):
-        raise NotStarted(f"{work['tool']} is a command, which no host runs", "unsupported_tool")
+        raise NotStarted(f"{work['tool']} is a command; hosts run programs", "unsupported_tool")
     argv = args["argv"] if work["tool"] == "exec" else ["bash", "-c", args["command"]]
     return {
         "task": work["task_id"],
@@ -89,7 +89,7 @@ def request_for(work: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 
 def _environment(asked: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """A few of the runner's own variables, and those that the task asks for."""
+    """A few of the runner's variables, and those the task asks for."""
     own = environment_with({})
     kept = {name: own[name] for name in own if name in KEPT or name.startswith("LC_")}
     for one in asked:

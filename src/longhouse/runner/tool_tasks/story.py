@@ -1,7 +1,7 @@
-"""What one task's journal and logs amount to as frames, from where the server has heard it told.
+"""Turns one task's journal and logs into frames, starting where the server's stream ends.
 
-Nothing here talks to anybody: `tell` gives the frames that follow, and `told` moves on once the
-server has taken them.
+Nothing here makes a call: `tell` returns the next frames, and `told` moves on once the server has
+accepted them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ MOST_FRAMES = 32
 REFER_BYTES = 64 * 1024
 REFER_PART = 16
 REFER_S = 1.0
-"""Output beyond the budget is referred to when it has grown by a part of itself, after a while."""
+"""Output beyond the budget is sent as a reference: after at least REFER_S, and once it has grown by
+REFER_BYTES and by one REFER_PART-th of its size."""
 REFER_AT_ONCE = 8
 REFER_MANY = 3_600
-"""Somebody may look at a terminal: less of it is referred to as well, at once a few times after
-each operation, else every second, and more rarely once there were many of these."""
+"""Someone may be watching a terminal, so small references are sent too: the first few after each
+operation at once, others every second, and less often once there have been many."""
 _OUTRIGHT = {
-    "timeout": "it ran longer than timeout_ms allows",
-    "idle_timeout": "it printed nothing for longer than idle_timeout_ms allows",
-    "max_processes": "it had more processes at once than max_processes allows",
+    "timeout": "it ran longer than timeout_ms",
+    "idle_timeout": "it printed nothing for longer than idle_timeout_ms",
+    "max_processes": "it had more than max_processes processes at once",
     "host_stopped": "the process host was told to stop",
     "host_lost": "the process host was killed, and the terminal with it",
 }
@@ -39,7 +40,7 @@ Frame = dict[str, Any]
 
 
 class Story:
-    """One task from its first record to its last frame."""
+    """The frames of one task, from its first record to its end."""
 
     def __init__(
         self,
@@ -50,16 +51,16 @@ class Story:
         keeper: LogKeeper | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pending` are the operations whose outcome nobody has told yet.
+        """`pending` holds the operations whose outcome has not been reported yet.
 
-        `keeper` stores its logs where no server can read them in our folder.
+        `keeper` sends the logs to servers that cannot read our folder.
         """
         self.task_id: str = work["task_id"]
         self.next_seq: int = work["next_seq"]
         self.cancel_reason: str | None = work["cancel_reason"]
         self.over = False
         self.revision = 0
-        """Under which it is told: once another has begun, this story is refused."""
+        """The speaker's revision; once there is a newer one, the server refuses these frames."""
         self._folder = folder
         self._running = work["status"] == "running"
         self._decided = decided
@@ -80,13 +81,13 @@ class Story:
         self._started_ms = 0
 
     def op_logged(self, op_id: str, kind: str, reason: str | None) -> None:
-        """Somebody wants something of the task, and will want to know the outcome."""
+        """An operation was requested; its outcome must be reported."""
         self._pending.add(op_id)
         if kind == "cancel":
             self.cancel_reason = reason or "cancel"
 
     def follows(self, known: dict[str, Any]) -> bool:
-        """Go on behind frames that the server added itself; False if more than those are new."""
+        """Continue after frames the server added itself; False if there are others as well."""
         logs = known["artifacts"]["logs"]
         if any(logs[name]["bytes"] != at for name, at in self._offsets.items()):
             return False
@@ -95,7 +96,7 @@ class Story:
         return behind
 
     def tell(self) -> list[Frame]:
-        """The frames that follow now, at most so many; the same again until `told` is called."""
+        """The next frames, about MOST_FRAMES at most; the same ones until `told` is called."""
         fresh, self._read_to = read_journal(self._folder / "journal.jsonl", self._read_to)
         self._records += fresh
         told = _Told(self._offsets, self._inline)
@@ -111,7 +112,7 @@ class Story:
         return frames
 
     def told(self, frames: list[Frame]) -> None:
-        """The server has these frames, which `tell` gave last."""
+        """The server has accepted these frames, which `tell` returned last."""
         told, records = self._next
         for record in self._records[:records]:
             self._note(record)
@@ -127,7 +128,7 @@ class Story:
 
     @property
     def is_kept(self) -> bool:
-        """Whether all that it printed was stored elsewhere."""
+        """Whether all of its output was stored on the server."""
         return self._keeper is not None and self._keeper.trouble is None
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class Story:
         offsets: dict[str, int] | None,
         ends: dict[str, int] | None,
     ) -> bool:
-        """Tell the output up to these offsets, or up to its end, or what there is; True if done."""
+        """Add frames for output up to `offsets`, or `ends`, or what there is; True if complete."""
         if not self._running and not any(one.get("status") == "running" for one in frames):
             return True
         bounds = offsets if ends is None else ends
@@ -155,7 +156,7 @@ class Story:
                 last = ends is not None and stop == goal
                 delta = next_delta(log, told.offsets[stream], stop, last=last, inline=told.inline)
                 if delta is None and bounds is not None and told.offsets[stream] < stop == goal:
-                    # What is held back comes before what follows: refer to it.
+                    # Output that is held back precedes the next record: send a reference.
                     at = told.offsets[stream]
                     delta = OutputDelta(log.stream, at, stop - at)
                 if delta is None or (bounds is None and self._is_early(delta)):
@@ -167,7 +168,7 @@ class Story:
         return True
 
     def _is_early(self, delta: OutputDelta) -> bool:
-        """Whether a reference can wait until there is more to refer to."""
+        """Whether a reference can wait for more output."""
         if delta.chunk is not None:
             return False
         waited_s = self._clock() - self._referred_at
@@ -250,7 +251,7 @@ class Story:
         return self._keeper.seal(stream, seal) if self._keeper else seal
 
     def _note(self, record: Record) -> None:
-        """What the record changes, once the server knows of it."""
+        """Apply a record to our state once the server has it."""
         if record["kind"] == "started":
             self._running = True
         elif record["kind"] == "op":
@@ -260,7 +261,7 @@ class Story:
 
 
 class _Told:
-    """How far the output is told in the frames that are being made."""
+    """How much of the output the frames under construction report."""
 
     def __init__(self, offsets: dict[str, int], inline: int) -> None:
         self.offsets, self.inline = dict(offsets), inline
@@ -293,7 +294,7 @@ def _said(frame: Frame) -> Frame:
 
 
 def _sizes(record: Record) -> dict[str, int] | None:
-    """How long each stream was in the end, if this is the end of a program that ran."""
+    """The final size of each stream, if this record ends a program that ran."""
     if record["kind"] != "ended" or "streams" not in record:
         return None
     return {name: one["bytes"] for name, one in record["streams"].items()}
