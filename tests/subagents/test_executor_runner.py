@@ -144,7 +144,7 @@ def test_the_agent_is_told_the_task_its_artifacts_and_what_the_asker_knows(cwd: 
 def test_the_askers_model_is_told_that_the_child_has_other_tools(cwd: Path) -> None:
     runner = ExecutorRunner(Scripted("answer()"), cwd=cwd)
     text = PromptSubagentToolsSection(session=fresh(), runner=runner).render()
-    assert "The subagent is scripted, a program of its own" in text
+    assert "The subagent is scripted, a separate program" in text
     assert str(cwd) in text
     assert "inherits" not in text
 

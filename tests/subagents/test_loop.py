@@ -275,7 +275,7 @@ def test_a_plan_step_and_sections_of_the_parent_stand_in_the_childs_prompt() -> 
     asked = request("Do it for $5.", mode="plan_step", plan_step_id="S$001")
     assert tool.handler(asked, context=context).success
     system = model.asked[0][0].text
-    assert "step S$001 of the asker's plan" in system
+    assert "step S$001 of the caller's plan" in system
     assert "## Notes\n\nKeep notes short." in system
     assert model.offered == [("search", "note")]
     assert model.asked[0][1].text == "Do it for $5."

@@ -142,7 +142,7 @@ def test_a_plan_step_id_is_trimmed() -> None:
 
 def test_an_ad_hoc_request_with_a_plan_step_id_is_refused() -> None:
     assert normalize_params(request()).plan_step_id is None
-    with pytest.raises(ToolValidationError, match=r"^plan_step_id belongs to mode 'plan_step'"):
+    with pytest.raises(ToolValidationError, match=r"^plan_step_id requires mode 'plan_step'"):
         normalize_params(request(plan_step_id="S001"))
 
 

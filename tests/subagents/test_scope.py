@@ -139,7 +139,7 @@ def test_cancelling_one_child_leaves_its_siblings_and_cancelling_the_root_stops_
             scope.check()
     two.check()
     root.cancel()
-    with pytest.raises(DispatchCancelled, match="called off"):
+    with pytest.raises(DispatchCancelled, match="no reason given"):
         two.start_turn()
     with pytest.raises(DispatchCancelled):
         root.open_child()
@@ -170,7 +170,7 @@ def test_a_child_beyond_the_depth_is_refused_as_a_result_and_the_parent_goes_on(
     (refused,) = results
     assert (
         refused.message
-        == "Subagent execution failed: limit reached: depth (1); go on without further subagents"
+        == "Subagent execution failed: limit reached: depth (1); continue without more subagents"
     )
     assert (refused.value, refused.success) == (None, False)
     assert [finish.outcome for finish in records.finishes] == ["budget", "completed"]
@@ -236,7 +236,7 @@ def test_a_child_whose_parent_is_closed_while_it_runs_is_called_off() -> None:
         return DONE
 
     result = run(Runner(play), session=session)
-    assert result.message == "Subagent execution failed: cancelled: the session above has ended"
+    assert result.message == "Subagent execution failed: cancelled: the parent session has ended"
 
 
 def test_what_a_runner_raises_after_it_was_called_off_is_the_cancellation() -> None:

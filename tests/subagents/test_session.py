@@ -265,7 +265,7 @@ class Caching:
         (Hashable("x"), "Hashable holds a mutable Hashable"),
         (object.__new__(Note), "Note.text was never set"),
         (Caching("x"), "Caching.cache holds a dict"),
-        ("text", "item 0: str; a slice of a dataclass holds dataclass instances"),
+        ("text", "item 0: str; a dataclass slice holds dataclass instances"),
     ],
 )
 def test_a_value_that_can_change_may_not_enter_a_session(value: Any, said: str) -> None:
@@ -435,9 +435,9 @@ def test_a_session_ends_with_its_parent() -> None:
     grandchild = child.fork()
     child.close()
     assert grandchild.closed
-    with pytest.raises(SessionClosedError, match="belongs into its result"):
+    with pytest.raises(SessionClosedError, match="belongs in its result"):
         grandchild.select_all(Note)
-    with pytest.raises(DispatchCancelled, match="the session above has ended"):
+    with pytest.raises(DispatchCancelled, match="the parent session has ended"):
         grandchild.scope.check()
     with pytest.raises(DispatchCancelled, match="the session has ended"):
         child.scope.check()

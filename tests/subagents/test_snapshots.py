@@ -255,9 +255,9 @@ def _slice(**changes: Any) -> str:
         (_slice(items=[{}]), r"items\[0\]: .*missing 1 required"),
         (_slice(items=[{"rank": 1, "more": 2}]), r"items\[0\]: .*unexpected keyword"),
         (_slice(items=[{"rank": -1}]), r"items\[0\]: rank below zero"),
-        (_slice(items=[{"rank": {"x": 1}}]), 'must have the two keys "\\$" and "v"'),
+        (_slice(items=[{"rank": {"x": 1}}]), 'must have exactly the keys "\\$" and "v"'),
         ("[" * 100_000, "The snapshot is not JSON"),
-        (_broken(slices=2 * json.loads(_slice())["slices"]), r"slices\[1\] is a second .*Strict"),
+        (_broken(slices=2 * json.loads(_slice())["slices"]), r"slices\[1\] repeats .*Strict"),
         (_slice(items=[{"rank": {"$": "uuid", "v": "?"}}]), r"items\[0\]"),
         (
             _slice(items=[{"rank": {"$": "tests.subagents.kit:Draft", "v": {}}}]),
@@ -289,7 +289,7 @@ def test_a_class_whose_constructor_loosens_what_it_gets_does_not_read() -> None:
 
 
 def test_only_what_a_session_holds_can_be_written() -> None:
-    with pytest.raises(TypeError, match="builtins:list is not a kind of value"):
+    with pytest.raises(TypeError, match="builtins:list is not a type that a session can hold"):
         encode([1])
 
 

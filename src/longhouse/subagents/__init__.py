@@ -1,7 +1,7 @@
-"""Dispatch a bounded task into a throwaway child session.
+"""Dispatches a bounded task into a throwaway child session.
 
-A library of its own: sessions of immutable state, snapshots, tools, prompts, and the tool
-`dispatch_subagent`. What comes back from a child is its result; everything else ends with it.
+A standalone library: sessions of immutable state, snapshots, tools, prompts, and the tool
+`dispatch_subagent`. Only a child's result is returned; everything else is discarded with it.
 `longhouse.subagents.openai_runner` is optional and imported by name.
 """
 

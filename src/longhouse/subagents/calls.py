@@ -1,7 +1,7 @@
-"""The boundary around tool calls: whatever a handler raises, a call ends as a ToolResult.
+"""The boundary around tool calls: whatever a handler raises, a call returns a ToolResult.
 
-A call that fails leaves its session as it was before it. Calls of one turn to tools that allow it
-run side by side, all from one snapshot; their results come in the order of the calls.
+A failed call leaves its session unchanged. Calls of one turn run in parallel if their tools allow
+it, all from one snapshot; results are in the order of the calls.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def call_tool(call: ToolCall, *, context: ToolContext) -> ToolResult[Any]:
 def call_tools(
     calls: Sequence[ToolCall], *, context: ToolContext, max_parallel: int = MAX_PARALLEL
 ) -> tuple[ToolResult[Any], ...]:
-    """Run and publish the calls of one turn, neighbours side by side where their tools allow it."""
+    """Run and publish the calls of one turn; adjacent calls to concurrent tools run in parallel."""
     results: list[ToolResult[Any]] = []
     for together, group in groupby(calls, key=lambda call: call.tool.concurrent):
         neighbours = list(group)
@@ -69,17 +69,17 @@ def call_tools(
 def run_together(
     calls: Sequence[ToolCall], *, context: ToolContext, max_parallel: int = MAX_PARALLEL
 ) -> tuple[ToolResult[Any], ...]:
-    """Run calls side by side from one snapshot, unpublished; one that fails stops no other."""
+    """Run calls in parallel from one snapshot, unpublished; a failure does not stop the others."""
     if not calls:
         return ()
-    with suppress(SnapshotSerializationError):  # else every call meets the fault and says so
+    with suppress(SnapshotSerializationError):  # every call will hit and report the same error
         if context.snapshot is None:
             context = replace(context, snapshot=context.session.snapshot())
     pool = ThreadPoolExecutor(min(len(calls), max_parallel), thread_name_prefix="longhouse-call")
     try:
         futures = [pool.submit(copy_context().run, _run, call, context) for call in calls]
         for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-            future.result()  # raises an interruption, and nothing else
+            future.result()  # raises only interruptions
         results = tuple(future.result() for future in futures)
     except BaseException:
         for child in context.session.scope.live:
@@ -122,7 +122,7 @@ def _publish(call: ToolCall, result: ToolResult[Any], context: ToolContext) -> T
     errors = [
         error
         for failure in published.errors
-        if isinstance(failure.error, ReducerErrors)  # another listener's trouble is its own
+        if isinstance(failure.error, ReducerErrors)  # other listeners' errors do not count
         for error in failure.error.exceptions
     ]
     if not errors:

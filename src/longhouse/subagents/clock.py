@@ -1,4 +1,4 @@
-"""Time and ids, injected: nothing else in the library reads a clock or draws an id."""
+"""Injected time and ids: nothing else in the library reads a clock or generates an id."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Clock", "SystemClock", "random_id"]
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The time of day, with its zone; for people and records."""
+        """The current time with its time zone, for people and records."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that only grow; for deadlines."""
+        """Seconds that never go backwards, for deadlines."""
         ...
 
 

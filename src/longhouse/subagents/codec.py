@@ -1,7 +1,7 @@
-"""Immutable values as plain JSON values and back, without importing or guessing anything.
+"""Converts immutable values to plain JSON values and back, without importing or guessing anything.
 
-None, booleans, numbers and text are themselves, a tuple is an array, and every other kind is
-`{"$": kind, "v": value}`, kind being a word of the tables below or a class as `module:qualname`.
+None, booleans, numbers and text stay as they are, a tuple becomes an array, and every other kind
+`{"$": kind, "v": value}`, where kind is a word from the tables below or a class `module:qualname`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WRITERS: dict[type, tuple[str, Callable[[Any], object]]] = {
     date: ("date", date.isoformat),
     datetime: ("datetime", datetime.isoformat),
     Decimal: ("decimal", str),
-    float: ("float", repr),  # only those JSON has no word for
+    float: ("float", repr),  # only infinities and NaN, which JSON cannot write
     time: ("time", time.isoformat),
     timedelta: ("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
     UUID: ("uuid", str),
@@ -73,24 +73,24 @@ def encode(value: object) -> object:
         return {"$": identifier(kind), "v": encode_fields(value)}
     if isinstance(value, Enum):
         return {"$": identifier(kind), "v": encode(value.value)}
-    raise TypeError(f"{identifier(kind)} is not a kind of value that a session holds")
+    raise TypeError(f"{identifier(kind)} is not a type that a session can hold")
 
 
 def encode_fields(value: object) -> dict[str, object]:
-    """A dataclass by its fields; those its constructor derives are left to the constructor."""
+    """The fields of a dataclass, except those that its constructor derives."""
     kind = type(value)
     assert is_dataclass(kind)
     return {one.name: encode(getattr(value, one.name)) for one in fields(kind) if one.init}
 
 
 def decode(data: object, resolve: Callable[[str], type]) -> object:
-    """The value of plain JSON data; anything amiss is a TypeError or ValueError."""
+    """The value that plain JSON data describes; raises TypeError or ValueError if it is invalid."""
     if isinstance(data, list):
         return tuple(decode(item, resolve) for item in data)
     if not isinstance(data, dict):
         return data
     if data.keys() != {"$", "v"} or not isinstance(data["$"], str):
-        raise ValueError('an object must have the two keys "$" and "v"')
+        raise ValueError('an object must have exactly the keys "$" and "v"')
     word, value = data["$"], data["v"]
     if word == "frozenset":
         return frozenset(decode(item, resolve) for item in value)
@@ -111,9 +111,9 @@ def decode_fields(kind: type, data: object, resolve: Callable[[str], type]) -> o
 
 
 class ClassResolver:
-    """Finds a class by its identifier among the given ones and those already loaded.
+    """Finds a class by its identifier among the given classes and those already loaded.
 
-    Nothing is imported and no attribute is computed: data never makes code run by its name.
+    Nothing is imported and no attribute is computed: a name in the data never runs code.
     """
 
     def __init__(self, types: Iterable[type] = ()) -> None:

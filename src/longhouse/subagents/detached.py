@@ -1,7 +1,7 @@
-"""Runs work that may outlive its welcome.
+"""Runs work that may not stop when its scope does.
 
-Python cannot stop a thread. So under a deadline the work gets a thread of its own, and the caller
-leaves it behind when the scope says stop: its session is closed by then, so it can do no harm.
+Python cannot stop a thread. So under a deadline the work gets its own thread, and the caller
+abandons it when the scope says stop: its session is closed by then, so it can do no harm.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 def run_within(scope: Scope, work: Callable[[], T]) -> T:
-    """The result of `work`, or what it raises, or why the scope stopped before it was done.
+    """Return the result of `work`; raises what it raises, or why the scope stopped it early.
 
-    Without a deadline the work runs here and now, and a cancellation counts once it returns.
+    Without a deadline, the work runs in this thread, and a cancellation counts once it returns.
     """
     result = work() if scope.deadline is None else _run_aside(scope, work)
     verdict = scope.verdict()
@@ -38,7 +38,7 @@ def _run_aside(scope: Scope, work: Callable[[], T]) -> T:
     def body() -> None:
         try:
             results.append(context.run(work))
-        except BaseException as error:  # handed to the waiting thread, whatever it is
+        except BaseException as error:  # raised again in the waiting thread
             errors.append(error)
         scope.wake()
 

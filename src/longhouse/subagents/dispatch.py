@@ -1,7 +1,7 @@
 """One dispatch: capture the parent, fork a child, run the runner in it, keep only the result.
 
-What must stay true: the request is checked before any session is touched; on every path the child
-ends, no listener stays and the record is closed; the parent session is only ever read.
+Invariants: the request is checked before any session is touched; on every path the child is closed,
+no listener remains and the record is finished; the parent session is only read.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ _running: ContextVar[Session | None] = ContextVar("longhouse_running_child", def
 
 
 def innermost(session: Session) -> Session:
-    """The child of `session` whose runner is running here, or `session` itself.
+    """The child of `session` whose runner is running in this context, or `session` itself.
 
-    So that a runner that calls the tool without a context goes one level down like any other, and
-    not back to the root, where no depth would stop it.
+    A runner that calls the tool without a context thus goes one level deeper like any other,
+    instead of starting again at the root, where no depth limit would stop it.
     """
     child = _running.get()
     return child if child is not None and child.scope.is_below(session.scope) else session
 
 
 class _Ending:
-    """What the record will say of a dispatch when it ends."""
+    """What the record of a dispatch will say when it ends."""
 
     __slots__ = ("error_type", "message", "outcome", "result", "scope", "tools")
 
@@ -101,8 +101,8 @@ def dispatch(
 ) -> ToolResult[DispatchSubagentResult]:
     """Run `runner` in a throwaway child of `session` and return what it reports.
 
-    Raises ToolValidationError when the request, the state or the runner's own check is at fault;
-    every other fault is a ToolResult with success=False.
+    Raises ToolValidationError if the request or the state is invalid or the runner rejects it;
+    every other failure is a ToolResult with success=False.
     """
     request = normalize_params(params)
     trouble: Exception | None = None
@@ -117,7 +117,7 @@ def dispatch(
         try:
             recorder.started(_start(dispatch_id, session, request, snapshot))
         except Exception as error:
-            logger.exception("dispatch %s was not recorded and does not run", dispatch_id)
+            logger.exception("dispatch %s could not be recorded and was not started", dispatch_id)
             return _failure(concise_ascii(f"the dispatch could not be recorded: {describe(error)}"))
     refused_as = Outcome.CAPTURE_FAILED  # what a ToolValidationError means at this point
     try:
@@ -168,7 +168,7 @@ def _fork(
     limits: Limits,
     tools: tuple[Tool[Any, Any], ...],
 ) -> Session:
-    # A child that may have no children gets every tool but the one that could only refuse.
+    # A child that may not have children gets every tool except dispatch.
     if session.scope.depth_left_below(limits) < 1:
         tools = tuple(tool for tool in tools if tool.name != DISPATCH_TOOL)
     try:
@@ -193,7 +193,7 @@ def _run(
     except ToolValidationError:
         raise
     except Exception as error:
-        # Whatever a runner says once it was told to stop, it stopped because it was told to.
+        # If the scope has stopped, that is the cause, whatever the runner raised.
         verdict = scope.verdict()
         if verdict is None:
             raise

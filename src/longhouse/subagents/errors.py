@@ -1,22 +1,22 @@
 """Every error of the library, in one tree.
 
     ValueError
-    ├── ToolValidationError            the call is wrong as written: mend the named field
-    └── PromptValidationError          a prompt or section is wrong as built
+    ├── ToolValidationError            a tool call is invalid; the message names the field
+    └── PromptValidationError          a prompt or section is invalid
     TypeError
-    └── SliceValueError                a value that could change may not enter a session
+    └── SliceValueError                a mutable value may not enter a session
     RuntimeError
-    ├── DispatchSubagentError          the run went wrong; reported as success=False
+    ├── DispatchSubagentError          the run failed; reported as success=False
     │   ├── LimitReached               … turns, tokens, children or depth are used up
     │   ├── DeadlineExceeded           … time is used up
-    │   └── DispatchCancelled          … someone called it off
+    │   └── DispatchCancelled          … it was cancelled
     ├── SnapshotSerializationError     the state cannot be captured or written
-    ├── SnapshotRestoreError           the snapshot does not fit, or does not read
-    └── SessionClosedError             the session has ended
+    ├── SnapshotRestoreError           the snapshot does not fit, or cannot be read
+    └── SessionClosedError             the session is closed
     ExceptionGroup
-    └── ReducerErrors                  what reducers raised at one event; the others ran
+    └── ReducerErrors                  what reducers raised for one event; the others ran
 
-The first two groups are the caller's mistakes; the others depend on what happens.
+The first two groups are the caller's mistakes; the others happen at run time.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = [
 
 
 class ToolValidationError(ValueError):
-    """A tool call is wrong as written; the message names the field."""
+    """A tool call is invalid; the message names the field."""
 
 
 class PromptValidationError(ValueError):
-    """A prompt or section is wrong as built."""
+    """A prompt or section is invalid."""
 
     def __init__(self, message: str, *, section_path: tuple[str, ...] = ()) -> None:
         where = f"section {'/'.join(section_path)}: " if section_path else ""
@@ -53,19 +53,19 @@ class PromptValidationError(ValueError):
 
 
 class SliceValueError(TypeError):
-    """A value that could change, or that is no dataclass instance, was kept out of a slice."""
+    """A slice refused a value that is mutable or not a dataclass instance."""
 
 
 class DispatchSubagentError(RuntimeError):
-    """A child run went wrong; the parent gets its text as a failed result."""
+    """A child run failed; the parent gets its text as a failed result."""
 
 
 class LimitReached(DispatchSubagentError):
-    """Turns, tokens, children or depth of a dispatch tree are used up."""
+    """The turns, tokens, children or depth of a dispatch tree are used up."""
 
     def __init__(self, limit: str, allowed: int) -> None:
         subagents = limit in ("children", "depth")
-        advice = "go on without further subagents" if subagents else "ask for less or raise it"
+        advice = "continue without more subagents" if subagents else "ask for less or raise it"
         super().__init__(f"limit reached: {limit} ({allowed}); {advice}")
         self.limit = limit
         self.allowed = allowed
@@ -79,7 +79,7 @@ class DeadlineExceeded(DispatchSubagentError):
 
 
 class DispatchCancelled(DispatchSubagentError):
-    """Someone called the dispatch, or the tree above it, off."""
+    """The dispatch, or the tree above it, was cancelled."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"cancelled: {reason}")
@@ -91,24 +91,24 @@ class SnapshotSerializationError(RuntimeError):
 
 
 class SnapshotRestoreError(RuntimeError):
-    """A snapshot names slices the session lacks, or its JSON does not read."""
+    """A snapshot names slices the session does not have, or its JSON cannot be read."""
 
 
 class SessionClosedError(RuntimeError):
-    """The session has ended; nothing more can be read from it or written to it."""
+    """The session is closed and can no longer be read or written."""
 
 
 class ReducerErrors(ExceptionGroup[Exception]):
-    """Reducers failed at one event; their slices are as before."""
+    """Reducers failed for one event; their slices are unchanged."""
 
     def derive(self, excs: Sequence[Exception], /) -> ReducerErrors:  # type: ignore[override]
         return ReducerErrors(self.message, excs)
 
 
 def describe(error: BaseException) -> str:
-    """The text of an error, or its class name when it has none or fails to give it."""
+    """The text of an error, or its class name if it has none or `str` fails."""
     try:
         text = str(error).strip()
-    except Exception:  # an error of a hostile runner must not break the answer about it
+    except Exception:  # a hostile runner's error must not break the report about it
         text = ""
     return text or type(error).__name__

@@ -1,7 +1,7 @@
-"""Events of a run and the in-process bus that carries them.
+"""The events of a run and the in-process bus that carries them.
 
-Delivery is synchronous, on the publishing thread, in the order of subscription, by the exact
-type of the event. Publishing never raises for a failing handler: the outcome is a value.
+Delivery is synchronous, on the publishing thread, in the order of subscription, by the exact type
+of the event. Publishing never raises for a failing handler: it returns the errors.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class ToolInvoked:
 
 @dataclass(slots=True, frozen=True)
 class PromptResponse:
-    """What the evaluation of a prompt gave."""
+    """The result of evaluating a prompt."""
 
     prompt_name: str
     text: str
     output: object = None
-    """Structured output: a dataclass or several; a session keeps them in their slices."""
+    """Structured output: one dataclass or several; a session keeps them in their slices."""
 
 
 @dataclass(slots=True, frozen=True)
 class PromptExecuted:
-    """A prompt was evaluated to its end, after all its tools."""
+    """A prompt was evaluated completely, including all its tool calls."""
 
     prompt_name: str
     adapter: str
@@ -74,7 +74,7 @@ class HandlerFailure:
 
 @dataclass(slots=True, frozen=True)
 class PublishResult:
-    """Who was told of an event, and who failed at it."""
+    """Which handlers received an event, and which failed."""
 
     event: object
     handlers_invoked: tuple[EventHandler, ...] = ()
@@ -92,7 +92,7 @@ class PublishResult:
         if self.errors:
             failures = ", ".join(str(failure) for failure in self.errors)
             raise ExceptionGroup(
-                f"handlers failed at {type(self.event).__name__}: {failures}",
+                f"handlers of {type(self.event).__name__} failed: {failures}",
                 [failure.error for failure in self.errors],
             )
 
@@ -106,10 +106,10 @@ class EventBus(Protocol):
 
 
 class NullEventBus:
-    """Tells nobody."""
+    """Delivers nothing."""
 
     def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
-        """Forget the handler."""
+        """Ignore the handler."""
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:  # noqa: ARG002
         return False
@@ -119,7 +119,7 @@ class NullEventBus:
 
 
 class InProcessEventBus:
-    """Tells every handler in turn. Safe to share between threads."""
+    """Calls every handler in turn. Safe to share between threads."""
 
     __slots__ = ("__weakref__", "_closed", "_handlers", "_lock")
 
@@ -133,13 +133,13 @@ class InProcessEventBus:
         with self._lock:
             if self._closed:
                 raise SessionClosedError(
-                    "this event bus is closed with its session; subscribe to a live one"
+                    "this event bus was closed with its session; subscribe to an open one"
                 )
             present = self._handlers.get(event_type, ())
             self._handlers = {**self._handlers, event_type: (*present, handler)}
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
-        """Remove the handler once; say whether it was there."""
+        """Remove the handler once; returns whether it was subscribed."""
         found = _among(self._handlers.get(event_type, ()), handler)
         with self._lock:
             present = self._handlers.get(event_type, ())
@@ -151,7 +151,7 @@ class InProcessEventBus:
             return False
 
     def listeners(self, event_type: type[object]) -> int:
-        """How many handlers an event of this type would reach."""
+        """How many handlers are subscribed to this event type."""
         return len(self._handlers.get(event_type, ()))
 
     def publish(self, event: object) -> PublishResult:
@@ -161,21 +161,21 @@ class InProcessEventBus:
             try:
                 handler(event)
             except Exception as error:
-                logger.exception("handler %r failed at %s", handler, type(event).__name__)
+                logger.exception("handler %r of %s failed", handler, type(event).__name__)
                 errors.append(HandlerFailure(handler, error))
         return PublishResult(event, handlers, tuple(errors))
 
     def close(self) -> None:
-        """Drop every handler and take no more."""
+        """Drop all handlers and accept no more."""
         with self._lock:
             self._closed = True
             self._handlers = {}
 
 
 def _among(handlers: tuple[EventHandler, ...], wanted: EventHandler) -> EventHandler | None:
-    """The first that is the wanted one, else the first that equals it.
+    """The first handler that is `wanted`, or else the first that equals it.
 
-    Identity first, and without the lock: comparing may run code of a foreign handler.
+    Called without the lock, since a comparison may run a foreign handler's code.
     """
     for one in handlers:
         if one is wanted:

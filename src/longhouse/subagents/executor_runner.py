@@ -1,8 +1,8 @@
-"""Subagents as agents of their own: Codex, Claude Code, or whatever a runner can execute.
+"""Runs subagents as separate programs: Codex, Claude Code, or any other executor.
 
-The child is a headless program in a folder, under a guard of the supervisor: it ends with its whole
-tree when the dispatch is cancelled, out of time or interrupted, and when this process dies. It has
-the tools of its own program; of the session it sees only what `context` tells it.
+The child is a headless program in a folder, under a guard of the supervisor: its whole tree ends
+when the dispatch is cancelled, out of time or interrupted, and when this process dies. It has its
+own program's tools; of the session it sees only what `context` returns.
 """
 
 from __future__ import annotations
@@ -48,14 +48,17 @@ MAX_SLICES = 10
 LEASE_MARGIN_S = 60.0
 
 ROLE = """\
-You are a subagent. Do the one task below, then end with exactly one JSON object, nothing around it:
+You are a subagent. Do the one task below. Your final message must be exactly one JSON object and \
+nothing else:
 {example}
-- status: DONE (all of it), CONTINUE (more to do: you are started again), FAILED (it cannot be).
-- summary: in plain ASCII, what you did and found, or why not. It is all that the one who asked \
-will see, and nobody answers questions.
-- refs: the label of each expected artifact that is finished, exactly as it is given below; else [].
-- artifacts: files that you wrote as results, as {{"kind": "report|diff|patch|bench|docs_update", \
-"path": "relative/path"}}; else []. events: []."""
+- status: DONE (everything is done), CONTINUE (there is more to do; you will be started again), \
+FAILED (it cannot be done).
+- summary: in plain ASCII, what you did and found, or why you could not. The caller sees nothing \
+else, and no one can answer questions.
+- refs: the label of each finished expected artifact, exactly as given below; otherwise [].
+- artifacts: result files you wrote, as {{"kind": "report|diff|patch|bench|docs_update", \
+"path": "relative/path"}}; otherwise [].
+- events: always []."""
 
 _EXAMPLE = {
     "status": "DONE",
@@ -69,10 +72,10 @@ _EXAMPLE = {
 class ExecutorRunner:
     """A ready runner: `ExecutorRunner("claude_code", cwd="checkout")`.
 
-    `executor` is the name of one that is found on this machine, those that others install
-    included, or an Executor. One start of the agent counts as a turn; its tokens are charged to the
-    dispatch. `context` may tell the child what of the session it should know; `with_longhouse`
-    connects it to the store of `cwd`, over MCP.
+    `executor` is an Executor or the name of one on this machine, including installed plug-ins.
+    Each start of the agent counts as a turn; its tokens are charged to the dispatch. `context`
+    may return what the child should know of the session; `with_longhouse` connects it to the
+    store of `cwd` over MCP.
     """
 
     def __init__(
@@ -109,15 +112,15 @@ class ExecutorRunner:
         self._entry = McpEntry()
         if with_longhouse:
             entry = entry_for(options, folder=settings.dir, workspace=settings.workspace)
-            # There is no claim that could name a token of the child's own.
+            # Without a claim, the child cannot have its own token.
             self._entry = entry._replace(token=settings.token) if entry.url else entry
 
     @property
     def guidance(self) -> str:
-        """What the parent's model must know of such a child."""
+        """What the parent's model must know about such a child."""
         return (
-            f"The subagent is {self._executor.name}, a program of its own: it does not see this "
-            "conversation, has the tools of that program and not yours, and works in the folder "
+            f"The subagent is {self._executor.name}, a separate program: it does not see this "
+            "conversation, has its own tools instead of yours, and works in the folder "
             f"{self._cwd}; what it writes there stays."
         )
 
@@ -136,7 +139,7 @@ class ExecutorRunner:
     def _work(
         self, session: Session, params: DispatchSubagent, scratch: Path
     ) -> tuple[AgentAnswer, dict[str, None]]:
-        """Slices until one is the last, each in the session of the one before."""
+        """Run slices until the agent is finished, each resuming the session of the last."""
         scope = session.scope
         task = self._task(session, params)
         job = self._job(scope, params)
@@ -159,7 +162,7 @@ class ExecutorRunner:
                 return answer, delivered
             prompt = f"{task}\n\n# Where you stopped\n{answer.summary}"
             if agent is not None:
-                prompt = "Go on with the task, and end with the JSON object as before."
+                prompt = "Continue the task, and end with the JSON object as before."
         raise LimitReached("turns", self._max_slices)
 
     def _slice(
@@ -179,7 +182,7 @@ class ExecutorRunner:
         return result.answer, agent
 
     def _run(self, scope: Scope, plan: Invocation) -> Ended:
-        """The child from its start to the end of its tree, which comes early if the scope says."""
+        """Run the child until its tree has ended; the scope may end it early."""
         left_s = scope.seconds_left()
         allowed_s = self._slice_s if left_s is None else min(self._slice_s, left_s)
         try:
@@ -204,7 +207,7 @@ class ExecutorRunner:
         threading.Thread(target=watch, name="longhouse-executor-watch", daemon=True).start()
         try:
             return child.wait(time.monotonic() + allowed_s)
-        except BaseException:  # whoever interrupts does not wait for the end of the tree
+        except BaseException:  # an interrupted caller does not wait until the tree has ended
             child.end("stop")
             threading.Thread(target=child.wait, args=(0.0,), daemon=True).start()
             raise
@@ -215,7 +218,7 @@ class ExecutorRunner:
     def _charged(
         self, result: SliceResult, agent: ExecutorSession | None
     ) -> tuple[ExecutorSession | None, int]:
-        """The agent's session after a slice, and the tokens that this slice used."""
+        """The agent's session after a slice, and the tokens the slice used."""
         used = result.usage
         if result.session is not None and is_session_id(result.session):
             if agent is None or agent.id != result.session:
@@ -227,15 +230,15 @@ class ExecutorRunner:
     def _task(self, session: Session, params: DispatchSubagent) -> str:
         parts = [ROLE.format(example=json.dumps(_EXAMPLE)), f"# Your task\n{params.instructions}"]
         if params.plan_step_id is not None:
-            parts.append(f"It is step {params.plan_step_id} of the asker's plan.")
+            parts.append(f"It is step {params.plan_step_id} of the caller's plan.")
         if params.expected_artifacts:
             parts.append("# Expected artifacts\n" + "\n".join(params.expected_artifacts))
         if self._context is not None and (told := self._context(session).strip()):
-            parts.append(f"# What the asker knows\n{told}")
+            parts.append(f"# What the caller knows\n{told}")
         return "\n\n".join(parts) + "\n"
 
     def _job(self, scope: Scope, params: DispatchSubagent) -> ClaimedJob:
-        """As executors take it; a subagent has no claim to report under."""
+        """The task in the form executors expect; a subagent has no claim."""
         return ClaimedJob(
             id=scope.dispatch_id or "subagent",
             workspace="",
@@ -250,7 +253,7 @@ class ExecutorRunner:
         )
 
     def _made(self, answer: AgentAnswer) -> list[str]:
-        """The files among its results that are there, in the folder that it works in."""
+        """The result files that exist in the folder the agent works in."""
         root = self._cwd.resolve()
         found = []
         for made in answer.artifacts:
@@ -263,5 +266,5 @@ class ExecutorRunner:
 def _named(name: str, options: Options) -> Executor:
     found = find_executors(options)
     if name not in found:
-        raise ValueError(f"there is no executor {name!r} here; there are: {', '.join(found)}")
+        raise ValueError(f"executor: no {name!r} here; available: {', '.join(found)}")
     return found[name]

@@ -1,7 +1,7 @@
-"""What may enter a session: values in which nothing can change.
+"""Decides which values may enter a session: only deeply immutable ones.
 
-Sessions share values between parent and child instead of copying them, so isolation rests on this
-rule. It is a closed list; `codec` writes exactly these kinds, so what may enter can be written.
+Parent and child share values instead of copying them, so their isolation depends on this rule. The
+list is closed, and `codec` can write exactly these kinds.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _known: dict[type, tuple[str, ...] | None] = {}
 def field_names(kind: type) -> tuple[str, ...] | None:
     """The fields of a frozen, hashable dataclass; None for any other class.
 
-    A plain subclass of a frozen dataclass is another class: its instances take new attributes.
+    A plain subclass of a frozen dataclass does not qualify: its instances accept new attributes.
     """
     try:
         return _known[kind]
     except KeyError:
         pass
-    if len(_known) >= REMEMBERED:  # classes made at run time must not pile up
+    if len(_known) >= REMEMBERED:  # classes created at run time must not accumulate
         _known.clear()
     params = kind.__dict__.get("__dataclass_params__")
     frozen = params is not None and params.frozen and kind.__hash__ is not None
@@ -61,7 +61,7 @@ def field_names(kind: type) -> tuple[str, ...] | None:
 
 
 def flaw(value: object) -> str | None:
-    """Where a value can change, as in ".tags holds a list"; None when it cannot."""
+    """Where a value is mutable, as in ".tags holds a list"; None if it is immutable."""
     try:
         return _flaw(value)
     except RecursionError:
@@ -74,7 +74,7 @@ def _flaw(value: object) -> str | None:
         return None
     names = field_names(kind)
     if names is not None:
-        # Without slots there may be more than the fields, such as what a property cached.
+        # Without slots there may be more attributes than fields, such as cached properties.
         for name in (*names, *getattr(value, "__dict__", ())):
             found = _flaw(getattr(value, name, _ABSENT))
             if found is not None:

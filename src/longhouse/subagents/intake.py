@@ -1,4 +1,4 @@
-"""What a session takes from an event: the parts that cannot change afterwards."""
+"""Extracts from an event what a session keeps: its immutable parts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["prompt_data", "tool_data"]
 
 
 def tool_data(event: ToolInvoked) -> tuple[ToolData, SliceValueError | None]:
-    """The call, to be kept in any case, and why its payload is not, if it is one that can change.
+    """The call, which is always kept, and the error if its payload is mutable and so is not.
 
-    A payload that is no dataclass was never meant for a slice and is left out without a word.
+    A payload that is not a dataclass was never meant for a slice and is dropped silently.
     """
     payload, refusal = event.result.value, None
     if not _is_instance(payload):
@@ -31,7 +31,7 @@ def tool_data(event: ToolInvoked) -> tuple[ToolData, SliceValueError | None]:
 
 
 def prompt_data(event: PromptExecuted) -> Iterator[PromptData]:
-    """One for a dataclass as output, one for each dataclass among several."""
+    """One item per dataclass in the output, which may be one or several."""
     output = event.result.output
     items: Iterable[object] = (output,)
     if isinstance(output, Iterable) and not _is_instance(output):

@@ -12,14 +12,14 @@ DEFAULT_DEPTH = 3
 
 @dataclass(slots=True, frozen=True)
 class Limits:
-    """What a session and everything below it may use; None is no limit of its own."""
+    """What a session and everything below it may use; None means no limit of its own."""
 
     seconds: float | None = None
     turns: int | None = None
     tokens: int | None = None
     children: int | None = None
     depth: int | None = None
-    """How many levels of children may stand below; at a root, None is 3."""
+    """How many levels of children may be nested; for a root session, None means 3."""
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not (self.seconds > 0 and math.isfinite(self.seconds)):

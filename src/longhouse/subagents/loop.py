@@ -1,7 +1,7 @@
-"""Evaluates a prompt on a model: ask, call the tools it asks for, ask again, until it is done.
+"""Evaluates a prompt on a model: ask, call the tools it requests, ask again, until it is done.
 
-Every turn is first admitted by the session's scope, so that no loop outruns time, tokens or turns.
-A model's mistake in a tool call is answered, not fatal.
+The session's scope admits every turn first, so that no loop exceeds its time, tokens or turns. A
+model's mistake in a tool call is answered, not fatal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_TURNS = 50
 
 @dataclass(slots=True, frozen=True)
 class ModelCall:
-    """A tool call as a model writes it: arguments are JSON text, good or bad."""
+    """A tool call as a model writes it: arguments are JSON text, valid or not."""
 
     call_id: str
     name: str
@@ -34,7 +34,7 @@ class ModelCall:
 
 @dataclass(slots=True, frozen=True)
 class ModelTurn:
-    """One answer of a model; without calls it is the last."""
+    """One answer from a model; without calls it is the last."""
 
     text: str
     calls: tuple[ModelCall, ...] = ()
@@ -50,7 +50,7 @@ class Message:
 
 
 class Model(Protocol):
-    """A chat model behind any provider. It raises DispatchSubagentError when it cannot answer."""
+    """A chat model of any provider. It raises DispatchSubagentError if it cannot answer."""
 
     @property
     def name(self) -> str: ...
@@ -67,7 +67,7 @@ class Model(Protocol):
 def evaluate(
     prompt: Prompt, request: str, *, model: Model, session: Session, max_turns: int = MAX_TURNS
 ) -> PromptResponse:
-    """Run the loop for `request` under `prompt`; its events go over the session's bus."""
+    """Run the loop for `request` under `prompt`; its events go to the session's bus."""
     rendered = prompt.render()
     tools = {tool.name: tool for tool in rendered.tools}
     context = ToolContext(
@@ -91,7 +91,7 @@ def evaluate(
 def _answer(
     calls: Sequence[ModelCall], tools: Mapping[str, Tool[Any, Any]], context: ToolContext
 ) -> list[ToolResult[Any]]:
-    """The results of one turn's calls, in order; those that cannot be made are told why."""
+    """The results of one turn's calls, in order; invalid calls get an error result."""
     understood = [_understand(call, tools) for call in calls]
     results = iter(
         call_tools([one for one in understood if isinstance(one, ToolCall)], context=context)

@@ -1,4 +1,4 @@
-"""Checks a dispatch request before anything else happens, and brings texts into their final form.
+"""Checks a dispatch request before anything else happens, and normalizes texts.
 
 The limits and the messages are part of the interface. Nothing here touches a session.
 """
@@ -43,7 +43,7 @@ _PUNCTUATION = str.maketrans(
 
 
 def normalize_params(params: object) -> DispatchSubagent:
-    """A fresh request with trimmed texts and tuples, or ToolValidationError naming the field."""
+    """A new request with trimmed texts and tuples; raises ToolValidationError naming the field."""
     if not isinstance(params, DispatchSubagent):
         raise ToolValidationError(
             f"dispatch_subagent takes a DispatchSubagent; got {type(params).__qualname__}."
@@ -59,7 +59,7 @@ def normalize_params(params: object) -> DispatchSubagent:
         plan_step_id = normalize_text("plan_step_id", params.plan_step_id, LABEL_LIMIT)
     elif params.plan_step_id is not None:
         raise ToolValidationError(
-            f"plan_step_id belongs to mode 'plan_step'; leave it out when mode is {params.mode!r}."
+            f"plan_step_id requires mode 'plan_step'; omit it when mode is {params.mode!r}."
         )
     for field in ("prompt_ns", "prompt_key"):
         value = getattr(params, field)
@@ -81,7 +81,7 @@ def normalize_text(field: str, value: object, limit: int) -> str:
     """Trimmed ASCII of 1 to `limit` characters."""
     if not isinstance(value, str):
         raise ToolValidationError(f"{field} must be text; got {type(value).__qualname__}.")
-    text = str.strip(value)  # of str itself: a subclass may strip otherwise
+    text = str.strip(value)  # str's own: a subclass may override it
     if not text:
         raise ToolValidationError(f"{field} must be non-empty ASCII text.")
     if len(text) > limit:
@@ -92,16 +92,16 @@ def normalize_text(field: str, value: object, limit: int) -> str:
 
 
 def _normalize_artifacts(labels: object) -> tuple[str, ...]:
-    if type(labels) is tuple and not labels:  # as mostly, and cheaper to see than the rest
+    if type(labels) is tuple and not labels:  # the common case, checked fast
         return ()
-    # A lone string is a sequence too, of its characters: never what was meant.
+    # A single string is a sequence of characters, which is never what the caller meant.
     if not isinstance(labels, Sequence) or isinstance(labels, (str, bytes)):
         raise ToolValidationError("expected_artifacts must be a list of labels.")
     return tuple(normalize_text("expected_artifacts", label, LABEL_LIMIT) for label in labels)
 
 
 def concise_ascii(text: str, limit: int = SUMMARY_LIMIT) -> str:
-    """A text for users: ASCII stays as it is, the rest is spelled or marked; a cut says so."""
+    """ASCII text for users: other characters are transliterated or replaced; a cut is marked."""
     if not text.isascii():
         spelled = unicodedata.normalize("NFKD", text.translate(_PUNCTUATION))
         bare = "".join(one for one in spelled if not unicodedata.combining(one))

@@ -1,4 +1,4 @@
-"""Subagents on any OpenAI-compatible endpoint; needs the extra `longhouse[openai]`."""
+"""Runs subagents on any OpenAI-compatible endpoint; needs the extra `longhouse[openai]`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CUT_NOTE = " [cut by the model's length limit]"
 
 
 class OpenAIModel:
-    """Chat completions of one model through a client that the caller configured."""
+    """Chat completions of one model, through a client configured by the caller."""
 
     def __init__(self, client: OpenAI, *, model: str) -> None:
         self._client = client
@@ -55,7 +55,7 @@ class OpenAIModel:
         try:
             return _turn(answer)
         except (AttributeError, IndexError, TypeError) as error:
-            # The SDK does not check what an endpoint sends.
+            # The SDK does not validate an endpoint's response.
             raise DispatchSubagentError("the endpoint sent no chat completion") from error
 
 

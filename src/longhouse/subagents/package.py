@@ -1,4 +1,4 @@
-"""What a child run leaves behind: its result, rebuilt from plain values, and the tools it used."""
+"""Packages what remains of a child run: its result, rebuilt from plain values, and its tool use."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ logger = logging.getLogger(__name__)
 
 
 class InvalidResult(DispatchSubagentError):
-    """The runner's result cannot be given to the parent."""
+    """The runner's result cannot be passed to the parent."""
 
 
 class ToolUsage:
-    """Counts the tools that a child calls, failed calls included, in first-seen order."""
+    """Counts a child's tool calls, including failed ones, in first-seen order."""
 
     __slots__ = ("_counts",)
 
@@ -41,9 +41,9 @@ class ToolUsage:
 def package(raw: object, used: ToolUsage) -> DispatchSubagentResult:
     """The runner's result rebuilt from its parts, so that only plain values reach the parent."""
     if inspect.iscoroutine(raw):
-        raw.close()  # never awaited, and Python would warn about it later
+        raw.close()  # otherwise Python warns later that it was never awaited
     if not isinstance(raw, DispatchSubagentResult):
-        logger.error("a runner returns DispatchSubagentResult; this one returned %s", type(raw))
+        logger.error("a runner must return DispatchSubagentResult; got %s", type(raw))
         raise InvalidResult("invalid result payload")
     try:
         summary = _exact(raw.message_summary)
@@ -58,11 +58,11 @@ def package(raw: object, used: ToolUsage) -> DispatchSubagentResult:
 
 def _exact(text: object) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"text expected; got {type(text).__qualname__}")
-    return str.__str__(text)  # a subclass could carry anything along
+        raise TypeError(f"expected text; got {type(text).__qualname__}")
+    return str.__str__(text)  # a subclass could carry extra state
 
 
 def _labels(values: object) -> tuple[str, ...]:
     if not isinstance(values, (list, tuple)):
-        raise TypeError(f"a tuple of labels expected; got {type(values).__qualname__}")
+        raise TypeError(f"expected a tuple of labels; got {type(values).__qualname__}")
     return tuple([_exact(value) for value in values])

@@ -1,7 +1,7 @@
-"""Prompts made of markdown sections that bring their tools along.
+"""Prompts made of markdown sections that carry their tools.
 
-A section holds no session and rendering changes nothing, so the sections of a parent's prompt serve
-its children's as they stand.
+A section holds no session, and rendering has no side effects, so children can use the sections of
+their parent's prompt unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Path = tuple[str, ...]
 
 
 class Section(ABC):
-    """A heading, a body, tools, and sections below."""
+    """A heading, a body, tools, and subsections."""
 
     def __init__(self, *, title: str, key: str, children: Iterable[Section] = ()) -> None:
         key = key.strip().lower()
@@ -46,7 +46,7 @@ class Section(ABC):
         return ()
 
     def enabled(self) -> bool:
-        """Whether the section, its tools and everything below it are shown."""
+        """Whether the section, its tools and its subsections are shown."""
         return True
 
     def render(self, depth: int = 0) -> str:
@@ -55,7 +55,7 @@ class Section(ABC):
 
 
 class MarkdownSection(Section):
-    """A section from a text whose `$names` are fields of `params`."""
+    """A section whose text is a template; its `$names` are fields of `params`."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Prompt:
                     )
                 owners[tool.name] = "/".join(path)
         self.tool_names = frozenset(owners)
-        """Of every tool in it, those in sections that are disabled just now too."""
+        """The names of all tools, including those in disabled sections."""
 
     def render(self) -> RenderedPrompt:
         shown = [(len(path) - 1, section) for path, section in _walk(self.sections)]

@@ -1,8 +1,8 @@
-"""Keeps dispatches in a Longhouse store: `recorder=StoreRecorder(longhouse.connect())`.
+"""Records dispatches in a Longhouse store: `recorder=StoreRecorder(longhouse.connect())`.
 
-A dispatch that cannot be recorded does not start. From then on the child's work counts more than
-its record: an ending that cannot be written is logged and tried again with every beat, and a record
-whose program died is read as interrupted when its lease has run out.
+A dispatch that cannot be recorded does not start. After that, the child's work matters more than
+its record: an ending that cannot be written is logged and retried with every heartbeat, and if the
+program dies, its records read as interrupted once their lease has run out.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ MESSAGE_CHARS: Final = 4_000
 MOST: Final = 500
 BATCH: Final = 500
 SNAPSHOT_BYTES: Final = 700_000
-"""Together these keep every call well below what a server takes in one request."""
+"""Together, these limits keep every call well below the server's maximum request size."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 Written = tuple[str | None, str | None]
-"""The digest of a state, and its text where that is kept; nothing of one that cannot be written."""
+"""The digest of a state, and its text if it is kept; both None if it cannot be serialized."""
 
 
 class StoreRecorder:
-    """Records dispatches through a client; one may serve many sessions and threads.
+    """Records dispatches through a client; one recorder may serve many sessions and threads.
 
-    While a dispatch runs, a thread renews its lease three times in `lease_s` (1 to 300 seconds).
-    `keep_snapshots` stores what each child starts from, to be read back with `Snapshot.from_json`;
-    without it only the digest is kept.
+    While a dispatch runs, a thread renews its lease three times per `lease_s` (1 to 300 seconds).
+    `keep_snapshots` stores each child's initial state, to be read with `Snapshot.from_json`;
+    without it, only the digest is kept.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class StoreRecorder:
     ) -> None:
         if not 1 <= lease_s <= 300:
             raise ValueError(f"lease_s must be 1 to 300 seconds; got {lease_s!r}")
-        if iscoroutinefunction(type(client).__call__):  # it would record nothing, without a word
+        if iscoroutinefunction(type(client).__call__):  # it would silently record nothing
             raise TypeError("StoreRecorder takes longhouse.connect(), not connect_async()")
         self._client = client
         self._lease_s = lease_s
@@ -117,7 +117,7 @@ class StoreRecorder:
                 self._changed.notify_all()
 
     def beat(self) -> None:
-        """Renew the lease of everything that runs, and write what could not be written before."""
+        """Renew the lease of all running dispatches, and retry endings that failed to write."""
         with self._changed:
             running, unsent = iter(sorted(self._running)), list(self._unsent)
         try:
@@ -125,11 +125,11 @@ class StoreRecorder:
                 self._client(RenewSubagents(dispatch_ids=batch, lease_ttl_ms=self._lease_ms))
             for ending in unsent:
                 self._finish_at_last(ending)
-        except Exception as error:  # whatever it is, the next beat comes
-            logger.warning("the records of dispatches are not up to date: %s", error)
+        except Exception as error:  # the next beat tries again
+            logger.warning("dispatch records could not be updated: %s", error)
 
     def close(self) -> None:
-        """Try once more to write what could not be written; what runs on is renewed no more."""
+        """Retry failed endings one last time; leases are no longer renewed."""
         with self._changed:
             self._running.clear()
         self.beat()
@@ -172,14 +172,14 @@ class StoreRecorder:
         except LonghouseError as error:
             if error.retryable:
                 raise
-            logger.warning("the end of dispatch %s is refused: %s", ending.dispatch_id, error)
+            logger.warning("the end of dispatch %s was refused: %s", ending.dispatch_id, error)
         with self._changed:
             if ending in self._unsent:
                 self._unsent.remove(ending)
             self._changed.notify_all()
 
     def _state(self, snapshot: Snapshot | None) -> Written:
-        """Of a turn's dispatches, which share a snapshot, the first writes it and the rest wait."""
+        """Serialize a snapshot once: dispatches of one turn share it, and the others wait."""
         if snapshot is None:
             return None, None
         with self._writing:
@@ -193,10 +193,10 @@ class StoreRecorder:
             digest = snapshot.digest()
             text = snapshot.to_json() if self._keep_snapshots else None
         except SnapshotSerializationError as error:
-            logger.warning("a child's first state is not on record: %s", error)
+            logger.warning("a child's initial state could not be recorded: %s", error)
             return None, None
         if text is not None and (size := len(json.dumps(text))) > SNAPSHOT_BYTES:
-            logger.warning("a child's first state is too large to keep: %d bytes", size)
+            logger.warning("a child's initial state is too large to keep: %d bytes", size)
             text = None
         return digest, text
 
@@ -232,13 +232,13 @@ def _ending(finish: DispatchFinished) -> FinishSubagent:
 
 
 def _labels(labels: Iterable[str]) -> list[str]:
-    """So many of them; where there are more, the last of these says how many."""
+    """At most MOST labels; if there are more, the last one says how many."""
     kept = [_text(label, LABEL_CHARS) for label in labels]
     more = len(kept) - MOST
     return kept if more <= 0 else [*kept[: MOST - 1], f"[{more + 1} more]"]
 
 
 def _text(text: str, chars: int = NAME_CHARS) -> str:
-    """What a store can keep: no lone surrogates, no control characters, and not without end."""
+    """Text that a store accepts: no lone surrogates, no control characters, limited length."""
     clean = _CONTROL.sub("?", text.encode("utf-8", "replace").decode())
     return clean if len(clean) <= chars else f"{clean[: chars - 1]}…"

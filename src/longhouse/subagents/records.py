@@ -1,7 +1,7 @@
-"""How a dispatch ended, and the seam where it is recorded.
+"""The outcome of a dispatch, and the interface through which dispatches are recorded.
 
-A recorder hears of a dispatch before it starts and once more when it ends, on every path. A call
-with invalid parameters is no dispatch and is not heard of.
+A recorder is called before a dispatch starts and again when it ends, on every path. A call with
+invalid parameters is not a dispatch and is not recorded.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Outcome(StrEnum):
     CAPTURE_FAILED = "capture_failed"
     """The parent's state could not be captured."""
     HYDRATE_FAILED = "hydrate_failed"
-    """The child could not take the captured state."""
+    """The captured state could not be loaded into the child."""
     RUNNER_REJECTED = "runner_rejected"
-    """The runner raised ToolValidationError: the request is at fault."""
+    """The runner raised ToolValidationError: the request is invalid."""
     FAILED = "failed"
     """The runner raised anything else."""
     BAD_RESULT = "bad_result"
-    """The runner returned something that is no proper DispatchSubagentResult."""
+    """The runner returned something other than a valid DispatchSubagentResult."""
     DEADLINE = "deadline"
     BUDGET = "budget"
     """Turns, tokens, children or depth were used up."""
     CANCELLED = "cancelled"
-    """Someone called `Scope.cancel`."""
+    """`Scope.cancel` was called."""
     INTERRUPTED = "interrupted"
-    """The program was: KeyboardInterrupt, a cancelled task, a crash."""
+    """The program was interrupted: KeyboardInterrupt, a cancelled task, a crash."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -54,7 +54,7 @@ class DispatchStarted:
     depth: int
     params: DispatchSubagent
     snapshot: Snapshot | None
-    """What the child starts from; `snapshot.digest()` names it. None if capturing failed."""
+    """The child's initial state; `snapshot.digest()` identifies it. None if capturing failed."""
     started_at: datetime
 
 
@@ -65,7 +65,7 @@ class DispatchFinished:
     message: str
     """The summary, or why there is none."""
     tools: tuple[tuple[str, int], ...]
-    """Tools the child called, in first-seen order, and how often; kept on failure too."""
+    """Tools the child called, in first-seen order, and how often; also kept on failure."""
     usage: Usage
     artifacts: tuple[str, ...]
     missing_artifacts: tuple[str, ...]
@@ -75,16 +75,16 @@ class DispatchFinished:
 
 class Recorder(Protocol):
     def started(self, start: DispatchStarted, /) -> None:
-        """Record that a dispatch is about to start; if this raises, it does not start."""
+        """Record that a dispatch is about to start; if this raises, the dispatch does not start."""
         ...
 
     def finished(self, finish: DispatchFinished, /) -> None:
-        """Close the record; if this raises, it is logged and the result still stands."""
+        """Finish the record; if this raises, the error is logged and the result still counts."""
         ...
 
 
 class NullRecorder:
-    """Keeps nothing."""
+    """Records nothing."""
 
     def started(self, start: DispatchStarted, /) -> None:
         """Nothing to do."""

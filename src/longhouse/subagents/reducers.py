@@ -1,7 +1,7 @@
-"""How events become state, and how state is read.
+"""Reducers, which turn events into state, and selectors, which read it.
 
-A reducer takes the present values of a slice and one event, and returns the next values. It
-changes nothing in place and has no other effect. Reducers that are equal count as one.
+A reducer takes the current values of a slice and one event, and returns the next values. It changes
+nothing in place and has no side effects. Equal reducers count as one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ToolData:
 
 @dataclass(slots=True, frozen=True)
 class PromptData:
-    """One dataclass that a prompt gave as its output, or as one item of it."""
+    """One dataclass that a prompt returned as its output, or as one item of it."""
 
     value: Any
     source: PromptExecuted
@@ -57,22 +57,22 @@ class Reducer(Protocol):
 
 
 def append_all(values: tuple[Any, ...], event: DataEvent) -> tuple[Any, ...]:
-    """Keep every value; what a session does for a type without reducers."""
+    """Keep every value; the default for a type without reducers."""
     return (*values, event.value)
 
 
 def append(values: tuple[Any, ...], event: DataEvent) -> tuple[Any, ...]:
-    """Keep a value unless an equal one is there."""
+    """Keep a value unless the slice already has an equal one."""
     return values if event.value in values else (*values, event.value)
 
 
 def append_call(values: tuple[Any, ...], event: DataEvent) -> tuple[Any, ...]:
-    """Keep every tool call itself; what a session does for `ToolData`."""
+    """Keep every tool call itself; the default for `ToolData`."""
     return (*values, event) if isinstance(event, ToolData) else values
 
 
 def replace_latest(values: tuple[Any, ...], event: DataEvent) -> tuple[Any, ...]:
-    """Keep the last value alone."""
+    """Keep only the latest value."""
     return (event.value,)
 
 
@@ -96,7 +96,7 @@ class _UpsertBy:
 
 
 def upsert_by(key: Callable[[Any], object]) -> Reducer:
-    """Put a value in the place of the first with the same key, drop the others, else append."""
+    """Replace the first value with the same key and drop the others; append if there is none."""
     return _UpsertBy(key)
 
 

@@ -1,4 +1,4 @@
-"""A runner for any model: the child prompt is made of the request and of the tools it inherits."""
+"""A runner for any model: builds the child prompt from the request and the inherited tools."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["DeliverArtifacts", "PromptRunner"]
 
 ROLE = """
 You are a subagent. Do the one task you are given with the tools you have, then answer with a \
-concise summary in plain ASCII of what you did and found. Your answer is all that the one who \
-asked will see; nobody answers questions."""
+concise summary in plain ASCII of what you did and found. The caller sees nothing but your answer, \
+and no one can answer questions."""
 
 DELIVERY = """
-Call `deliver_artifacts` with the label of each artifact once it is done, and of none that is not. \
+When an artifact is finished, and only then, call `deliver_artifacts` with its label. \
 Expected: """
 
 
 @dataclass(slots=True, frozen=True)
 class DeliverArtifacts:
-    """Labels of artifacts that are done."""
+    """The labels of finished artifacts."""
 
     artifacts: tuple[str, ...]
 
@@ -38,7 +38,7 @@ def _deliver(params: DeliverArtifacts, *, context: ToolContext) -> ToolResult[De
 
 DELIVER = Tool(
     name="deliver_artifacts",
-    description="Report the labels of artifacts that you have finished.",
+    description="Report the labels of artifacts you have finished.",
     params_type=DeliverArtifacts,
     result_type=DeliverArtifacts,
     handler=_deliver,
@@ -46,9 +46,9 @@ DELIVER = Tool(
 
 
 class PromptRunner:
-    """Evaluates the request on `model`, with the tools of the call and those of `sections`.
+    """Evaluates the request on `model`, with the tools of the call and of `sections`.
 
-    `sections` are shown to the child as they stand: those of the parent that explain its tools.
+    `sections` are shown to the child unchanged, such as those of the parent that explain its tools.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class PromptRunner:
     def _prompt(self, session: Session, params: DispatchSubagent) -> Prompt:
         role = ROLE
         if params.plan_step_id is not None:
-            role += f"\n\nThe task is step {params.plan_step_id} of the asker's plan."
+            role += f"\n\nThe task is step {params.plan_step_id} of the caller's plan."
         tools = {tool.name: tool for tool in session.scope.tools}
-        tools.pop(DELIVER.name, None)  # from a runner like this one, further up
+        tools.pop(DELIVER.name, None)  # inherited from another PromptRunner above
         if params.expected_artifacts:
             role += "\n" + DELIVERY + ", ".join(params.expected_artifacts)
             tools[DELIVER.name] = DELIVER

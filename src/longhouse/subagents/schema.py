@@ -1,4 +1,4 @@
-"""Tools as models see them: parameters as a JSON schema, arguments and results as JSON."""
+"""How models see tools: parameters as a JSON schema, arguments and results as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ P = TypeVar("P")
 
 
 def parameters_schema(tool: Tool[Any, Any]) -> dict[str, Any]:
-    """The JSON schema of a tool's parameters, an object at its top as providers demand."""
+    """The JSON schema of a tool's parameters, with an object at the top as providers require."""
     (top,), parts = msgspec.json.schema_components(
         [tool.params_type], ref_template="#/$defs/{name}"
     )
@@ -28,7 +28,7 @@ def parameters_schema(tool: Tool[Any, Any]) -> dict[str, Any]:
 
 
 def parse_arguments(tool: Tool[P, Any], arguments: str) -> P:
-    """A model's arguments as the tool's parameters; unknown names are refused, not dropped."""
+    """Convert a model's arguments to the tool's parameters; unknown names are refused."""
     try:
         data = msgspec.json.decode(arguments or "{}")
         params = msgspec.convert(data, tool.params_type)
@@ -41,7 +41,7 @@ def parse_arguments(tool: Tool[P, Any], arguments: str) -> P:
 
 
 def _unknown(given: object, understood: object, path: str) -> str | None:
-    """The path of the first name in `given` that the parameters did not take up."""
+    """The path of the first name in `given` that the parameters do not have."""
     if isinstance(given, dict) and isinstance(understood, dict):
         for name, value in given.items():
             if name not in understood:
@@ -58,7 +58,7 @@ def _unknown(given: object, understood: object, path: str) -> str | None:
 
 
 def result_text(result: ToolResult[Any]) -> str:
-    """What a model is told of a result: message, success and payload, nothing said twice."""
+    """The text of a result for a model: message, success and payload, without repetition."""
     told: dict[str, object] = {"message": result.message, "success": result.success}
     if result.value is not None and not result.exclude_value_from_context:
         payload = msgspec.to_builtins(result.value, enc_hook=repr, str_keys=True)

@@ -1,8 +1,8 @@
-"""One node of a dispatch tree: who it is, what it may use, and whether it should go on.
+"""One node of a dispatch tree: its identity, its limits, and whether it should stop.
 
-Every scope but the root belongs to one dispatch. Usage is charged to the whole line of ancestors,
-so a limit binds everything below the scope that set it, and a child can never widen what it got.
-All scopes of a tree share one condition, under which no foreign code runs.
+Every scope except the root belongs to one dispatch. Usage is charged to all ancestors, so a limit
+binds everything below the scope that set it, and a child can never widen its limits. All scopes of
+a tree share one condition variable, under whose lock no foreign code runs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _Counted = Literal["turns", "tokens", "children"]
 
 _NO_LIMITS = Limits()
 _SYSTEM_CLOCK = SystemClock()
-_LONGEST_WAIT = 3600.0  # one wait of the platform may not be arbitrarily long
+_LONGEST_WAIT = 3600.0  # platforms limit the length of a single wait
 
 
 class Scope:
-    """Identity, limits, usage, cancellation and inherited tools of one session."""
+    """The identity, limits, usage, cancellation and inherited tools of one session."""
 
     __slots__ = (
         "_above",
@@ -72,9 +72,9 @@ class Scope:
         self._live: dict[Scope, None] = {}
         self._reason: str | None = None
         self._ended = False
-        # Nearest first, and without itself: that would be a cycle.
+        # Nearest first, without the scope itself, which would be a reference cycle.
         self._above: tuple[Scope, ...] = () if parent is None else (parent, *parent._above)
-        # The lock of the condition, by itself cheaper to take than through it.
+        # The condition's lock; taking it directly is cheaper.
         self._lock: threading.RLock = threading.RLock() if parent is None else parent._lock
         self._changed: threading.Condition = (
             threading.Condition(self._lock) if parent is None else parent._changed
@@ -98,7 +98,7 @@ class Scope:
         tools: tuple[Tool[Any, Any], ...] = (),
         dispatch_id: str | None = None,
     ) -> Scope:
-        """Admit one more dispatch below this scope, or raise the reason why not."""
+        """Admit one more dispatch below this scope, or raise why not."""
         self.check()
         if self.depth_left < 1:
             raise LimitReached("depth", self.depth)
@@ -116,7 +116,7 @@ class Scope:
         return child
 
     def depth_left_below(self, limits: Limits) -> int:
-        """The `depth_left` that a child with these limits has."""
+        """The `depth_left` of a child with these limits."""
         left = self.depth_left - 1
         return left if limits.depth is None else min(limits.depth, left)
 
@@ -125,7 +125,7 @@ class Scope:
 
     @property
     def live(self) -> tuple[Scope, ...]:
-        """The children that run now; cancel one of them, or this scope to cancel all."""
+        """The children that are running; cancel one of them, or this scope to cancel all."""
         with self._lock:
             return tuple(self._live)
 
@@ -135,14 +135,14 @@ class Scope:
             return Usage(**self._used)
 
     def start_turn(self) -> None:
-        """Call before every request to a model: refuses when time, tokens or turns are used up."""
+        """Call before every model request: raises if time, tokens or turns are used up."""
         self.check()
         with self._lock:
             self._refuse_if_spent("tokens")
             self._take("turns")
 
     def spend(self, tokens: int) -> None:
-        """Record tokens that a model used; never refused, as what they bought is there."""
+        """Record tokens that a model used; never refused, since they are already spent."""
         if tokens < 0:
             raise ValueError(f"tokens must be 0 or more; got {tokens!r}")
         with self._lock:
@@ -150,31 +150,31 @@ class Scope:
                 scope._used["tokens"] += tokens
 
     def seconds_left(self) -> float | None:
-        """Seconds until the deadline, never negative; None when there is no deadline."""
+        """Seconds until the deadline, never negative; None without a deadline."""
         if self.deadline is None:
             return None
         return max(0.0, self.deadline - self.clock.monotonic())
 
-    def cancel(self, reason: str = "called off") -> None:
-        """Ask this session and everything below it to stop; the first reason stays."""
+    def cancel(self, reason: str = "no reason given") -> None:
+        """Ask this session and everything below it to stop; the first reason counts."""
         with self._lock:
             if self._reason is None:
                 self._reason = reason
             self._changed.notify_all()
 
     def verdict(self) -> DispatchSubagentError | None:
-        """Why this session should stop before its work is done, or None."""
+        """Why this session should stop early, or None."""
         for scope in (self, *self._above):
             if scope._reason is not None:
                 return DispatchCancelled(scope._reason)
             if scope._ended and scope is not self:
-                return DispatchCancelled("the session above has ended")
+                return DispatchCancelled("the parent session has ended")
         if self.deadline is not None and self.clock.monotonic() >= self.deadline:
             return DeadlineExceeded()
         return None
 
     def check(self) -> None:
-        """Raise when this session should stop: cancelled, out of time, or over."""
+        """Raise if this session should stop: it is cancelled, out of time, or closed."""
         verdict = self.verdict()
         if verdict is not None:
             raise verdict
@@ -183,13 +183,13 @@ class Scope:
 
     @property
     def ended(self) -> bool:
-        """Whether this session, or one above it, is over."""
+        """Whether this session or an ancestor has ended."""
         if self._ended or not self._above:
             return self._ended
         return any(scope._ended for scope in self._above)
 
     def end(self) -> None:
-        """Leave the tree; whatever still runs below is told to stop."""
+        """Leave the tree; everything still running below is asked to stop."""
         with self._lock:
             self._ended = True
             self._live.clear()
@@ -198,7 +198,7 @@ class Scope:
             self._changed.notify_all()
 
     def wait(self, done: Callable[[], bool]) -> DispatchSubagentError | None:
-        """Wait until `done`, or until this session should stop; then say why."""
+        """Wait until `done`, or until this session should stop; then return why."""
         with self._changed:
             while not done():
                 verdict = self.verdict()
@@ -209,7 +209,7 @@ class Scope:
         return None
 
     def wake(self) -> None:
-        """Make every `wait` of the tree look again."""
+        """Make every `wait` in the tree check its condition again."""
         with self._changed:
             self._changed.notify_all()
 

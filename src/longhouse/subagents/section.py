@@ -23,17 +23,17 @@ from longhouse.subagents.types import (
 __all__ = ["PromptSubagentToolsSection"]
 
 GUIDANCE = f"""\
-Hand work to `{DISPATCH_TOOL}` when it would crowd this conversation and only its outcome matters \
-here: deep research, large drafting, or one step of a plan.
+Delegate work to `{DISPATCH_TOOL}` when it would crowd this conversation and only its outcome \
+matters here: deep research, large drafting, or one step of a plan.
 
 - Make `instructions` specific and complete: ASCII, at most {INSTRUCTIONS_LIMIT:,} characters.
 - Enumerate in `expected_artifacts` what you want delivered, one short label each.
-- For a step of a plan set `mode` to `plan_step` and give its `plan_step_id`; for anything else \
+- For a step of a plan, set `mode` to `plan_step` and pass its `plan_step_id`; for anything else, \
 use `ad_hoc`.
-- `prompt_ns` and `prompt_key` only label the subagent's prompt; nothing is looked up by them.
+- `prompt_ns` and `prompt_key` are only labels for the subagent's prompt.
 - {{tools}}
-- Only its summary, the artifacts it delivered and the names of the tools it used come back.
-- Several independent tasks: call the tool several times in one turn. They run side by side."""
+- You get back only its summary, the artifacts it delivered and the names of the tools it used.
+- For several independent tasks, call the tool several times in one turn. They run in parallel."""
 
 INHERITS = """\
 The subagent sees the state of this session but not this conversation. It inherits the full tool \
@@ -41,11 +41,11 @@ set and works on its own copy of the state; what it changes there is discarded."
 
 
 class PromptSubagentToolsSection(Section):
-    """Offers `dispatch_subagent` on a session, through a runner that evaluates the child prompt.
+    """Offers `dispatch_subagent` on a session, with a runner that evaluates the child prompt.
 
-    `limits` bind each child and all below it, within what `session.scope` leaves. The tool works
-    on the session of the call's context, so that a child may use it; without one, on `session` or
-    on that child of it whose runner makes the call.
+    `limits` apply to each child and everything below it, within what `session.scope` leaves. The
+    tool works on the session of the call's context, so that a child can use it too; without a
+    context, on `session`, or on the child of it whose runner makes the call.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class PromptSubagentToolsSection(Section):
         context: ToolContext | None = None,
         max_parallel: int = MAX_PARALLEL,
     ) -> tuple[ToolResult[DispatchSubagentResult], ...]:
-        """Dispatch side by side, all from one snapshot; results in order, faults as results."""
+        """Dispatch in parallel, all from one snapshot; results are in order, failures included."""
         return run_together(
             [ToolCall(self._tool, request) for request in requests],
             context=ToolContext(innermost(self._session)) if context is None else context,

@@ -1,8 +1,8 @@
-"""State kept in slices, by type, changed only by reducers, and forked for children.
+"""A session: state in slices by type, changed only by reducers, and forked for children.
 
-What must stay true: every value in a slice is immutable (see `immutable`), and the two dicts of a
-session are replaced, never changed in place. So a snapshot is a reference, a fork shares all that
-it inherits, and nothing a child does can be seen by its parent.
+Invariants: every value in a slice is immutable (see `immutable`), and the two dicts of a session
+are replaced, never changed in place. So a snapshot is just a reference, a fork shares everything it
+inherits, and a parent never sees what a child changes.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ T = TypeVar("T")
 
 @dataclass(slots=True, frozen=True)
 class Registration:
-    """A reducer and the slice that it writes."""
+    """A reducer and the slice it writes."""
 
     reducer: Reducer
     slice_type: type[Any]
 
 
 class Session:
-    """A store of slices that listens to one bus. A scope belongs to one session.
+    """Slices of state, fed by one bus, with a scope of its own.
 
-    Meant to be driven by one loop at a time; single calls are safe from any thread.
+    Meant to be driven by one loop at a time; individual calls are safe from any thread.
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class Session:
 
     @property
     def scope(self) -> Scope:
-        """What this session may use, and its place in the tree of dispatches."""
+        """What this session may use, and its place in the dispatch tree."""
         return self._scope
 
     # ------------------------------------------------------------------------------ state
@@ -115,7 +115,7 @@ class Session:
     def register_reducer(
         self, data_type: type[Any], reducer: Reducer, *, slice_type: type[Any] | None = None
     ) -> None:
-        """Let `reducer` answer events of `data_type`, once however often it is registered."""
+        """Run `reducer` for events of `data_type`; registering it again has no effect."""
         registration = Registration(reducer, data_type if slice_type is None else slice_type)
         with self._lock:
             self._require_open()
@@ -126,7 +126,7 @@ class Session:
                 self._state = {**self._state, registration.slice_type: ()}
 
     def registrations(self, data_type: type[Any]) -> tuple[Registration, ...]:
-        """The reducers of a type, in the order in which they run."""
+        """The reducers of a type, in the order they run."""
         self._require_open()
         return self._reducers.get(data_type, ())
 
@@ -139,7 +139,7 @@ class Session:
         return self._state.get(slice_type, ())
 
     def seed_slice(self, slice_type: type[T], values: Iterable[T]) -> None:
-        """Replace a slice as a whole, without reducers."""
+        """Replace a whole slice, without reducers."""
         seeds = tuple(values)
         check_values(slice_type, seeds)
         with self._lock:
@@ -147,7 +147,7 @@ class Session:
             self._state = {**self._state, slice_type: seeds}
 
     def seed_if_absent(self, slice_type: type[T], values: Iterable[T]) -> bool:
-        """Seed a slice that does not exist yet, as in a root; leave an inherited one alone."""
+        """Seed a slice only if it does not exist yet; an inherited slice is left alone."""
         with self._lock:
             self._require_open()
             if slice_type in self._state:
@@ -162,20 +162,20 @@ class Session:
         return Snapshot.of_session(self._scope.clock.now(), self._state)
 
     def rollback(self, snapshot: Snapshot) -> None:
-        """Take the state of a snapshot; slices that it lacks become empty. No event is sent."""
+        """Restore the state of a snapshot; slices it does not have become empty. Sends no event."""
         with self._lock:
             self._require_open()
             if not snapshot.slices.keys() <= self._state.keys():
                 unknown = snapshot.slices.keys() - self._state.keys()
                 names = ", ".join(sorted(kind.__qualname__ for kind in unknown))
                 raise SnapshotRestoreError(
-                    f"The snapshot has slices that are not registered here: {names}. Register a "
-                    "reducer for them or seed them first."
+                    f"The snapshot has slices that are not registered here: {names}. Register "
+                    "reducers for them or seed them first."
                 )
             self._state = {**dict.fromkeys(self._state, ()), **snapshot.slices}
 
     def restore_point(self) -> Callable[[], None]:
-        """Remember the state of now, serialisable or not; calling the result brings it back."""
+        """Remember the current state, serializable or not; calling the result restores it."""
         self._require_open()
         remembered = self._state
 
@@ -196,10 +196,10 @@ class Session:
         tools: tuple[Tool[Any, Any], ...] = (),
         dispatch_id: str | None = None,
     ) -> Session:
-        """A child on a bus of its own, with the same reducers, slices and values.
+        """A child with its own bus and the same reducers, slices and values.
 
-        It has this session's id and creation time; `child.scope` says which child it is. It ends
-        with its parent if not before.
+        It has this session's id and creation time; `child.scope` identifies the child. It ends
+        with its parent at the latest.
         """
         self._require_open()
         seeds = self.snapshot() if snapshot is None else snapshot
@@ -225,9 +225,9 @@ class Session:
         return self._closed or self._scope.ended
 
     def close(self) -> None:
-        """End the session: no listener, no state, no child of it stays. Safe to call again.
+        """End the session with its listeners, state and children. Safe to call again.
 
-        Takes no session lock, so a reducer that hangs in another thread cannot hold it up.
+        Takes no session lock, so a reducer that hangs in another thread cannot block it.
         """
         if self._closed:
             return
@@ -255,7 +255,7 @@ class Session:
     def _require_open(self) -> None:
         if self._closed or self._scope.ended:
             raise SessionClosedError(
-                "This session is closed: what a child should give back belongs into its result."
+                "This session is closed: what a child should return belongs in its result."
             )
 
     # ----------------------------------------------------------------------------- events
@@ -275,7 +275,7 @@ class Session:
         _raise_together(errors)
 
     def _reduce(self, data_type: type[Any], event: DataEvent, errors: list[Exception]) -> None:
-        """Run every reducer of a type; one that fails leaves its slice and stops no other."""
+        """Run every reducer of a type; a failure leaves its slice unchanged and stops no other."""
         default = append_call if data_type is ToolData else append_all
         registrations = self._reducers.get(data_type) or (Registration(default, data_type),)
         for registration in registrations:
@@ -296,11 +296,11 @@ class Session:
             if self._state.get(slice_type, ()) is not before:
                 raise RuntimeError(
                     f"slice {slice_type.__qualname__} was written while its reducer ran; a reducer "
-                    "only returns the next values"
+                    "must only return the next values"
                 )
             self._state = {**self._state, slice_type: after}
 
 
 def _raise_together(errors: list[Exception]) -> None:
     if errors:
-        raise ReducerErrors("the session could not apply an event in full", errors)
+        raise ReducerErrors("the session could not fully apply an event", errors)

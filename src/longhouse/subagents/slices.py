@@ -1,4 +1,4 @@
-"""What a slice may hold and what a snapshot may name; the gate of every write to a session."""
+"""Checks what a slice may hold and what a snapshot may name, on every write to a session."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from longhouse.subagents.immutable import flaw
 
 __all__ = ["FROZEN_HINT", "check_keys", "check_values"]
 
-FROZEN_HINT = "a session keeps only what cannot change: frozen dataclasses, tuples, frozensets"
+FROZEN_HINT = "a session keeps only immutable values: frozen dataclasses, tuples, frozensets"
 
 
 def check_keys(slices: Iterable[object]) -> None:
-    """Refuse slices that a snapshot cannot name."""
+    """Refuse slices that a snapshot cannot name: their keys must be dataclasses."""
     foreign = [kind for kind in slices if not (isinstance(kind, type) and is_dataclass(kind))]
     if foreign:
         names = ", ".join(sorted(getattr(kind, "__qualname__", repr(kind)) for kind in foreign))
@@ -27,9 +27,9 @@ def check_keys(slices: Iterable[object]) -> None:
 def check_values(
     slice_type: type[Any], values: tuple[Any, ...], known: tuple[Any, ...] = ()
 ) -> None:
-    """Refuse values that could change, or are no dataclass instances where the slice is one.
+    """Refuse mutable values, and values other than dataclasses in a dataclass slice.
 
-    Values among `known` were checked before; only those that are new cost anything.
+    Values in `known` were checked before and are skipped.
     """
     seen = frozenset(map(id, known))
     wants_dataclass = is_dataclass(slice_type)
@@ -37,7 +37,7 @@ def check_values(
         if id(value) in seen:
             continue
         if wants_dataclass and not is_dataclass(type(value)):
-            found: str | None = "; a slice of a dataclass holds dataclass instances"
+            found: str | None = "; a dataclass slice holds dataclass instances"
         else:
             found = flaw(value)
         if found is not None:

@@ -1,7 +1,7 @@
 """The state of a session at one moment, as a value.
 
-A snapshot is immutable all the way down, so it can be shared, compared, hashed, digested, and
-written as JSON and read back, whatever tools ran before.
+A snapshot is deeply immutable, so it can be shared, compared, hashed, digested, and written to and
+read from JSON.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Slices = Mapping[type[Any], tuple[Any, ...]]
 
 @dataclass(slots=True, frozen=True)
 class Snapshot:
-    """Slices by type at `created_at`; a naive time is taken as UTC."""
+    """The slices, by type, at `created_at`; a naive time is taken as UTC."""
 
     created_at: datetime
     slices: Slices
@@ -57,7 +57,7 @@ class Snapshot:
 
     @classmethod
     def of_session(cls, created_at: datetime, slices: dict[type[Any], tuple[Any, ...]]) -> Snapshot:
-        """For sessions alone: values they checked on the way in, in a dict they never change."""
+        """For sessions only: the values are already checked, and the dict is never changed."""
         check_keys(slices)
         snapshot = cls.__new__(cls)
         object.__setattr__(snapshot, "created_at", created_at)
@@ -83,7 +83,7 @@ class Snapshot:
         )
 
     def digest(self) -> str:
-        """SHA-256 of the state alone; two moments with the same state have the same digest."""
+        """SHA-256 of the state alone, without the time."""
         return hashlib.sha256(_dumps(self._plain_slices).encode()).hexdigest()
 
     def _plain_slices(self) -> list[dict[str, object]]:
@@ -131,7 +131,7 @@ class Snapshot:
         for index, entry in enumerate(entries):
             kind, values = _read_slice(index, entry, resolve)
             if kind in slices:
-                raise SnapshotRestoreError(f"slices[{index}] is a second {identifier(kind)}.")
+                raise SnapshotRestoreError(f"slices[{index}] repeats {identifier(kind)}.")
             slices[kind] = values
         try:
             return cls(created_at, slices)
@@ -165,7 +165,7 @@ def _read_slice(
     for position, item in enumerate(items):
         try:
             values.append(decode_fields(item_type, item, resolve))
-        except Exception as error:  # the class's own constructor may object in any way
+        except Exception as error:  # the class's constructor may raise anything
             raise SnapshotRestoreError(f"{where}.items[{position}]: {error}.") from error
     return slice_type, tuple(values)
 

@@ -1,7 +1,7 @@
-"""A tool, the context of one call of it, and its result.
+"""A tool, the context of one call, and its result.
 
-A tool holds no session: it gets one with each call, so one definition serves a parent and all
-its children.
+A tool holds no session: it gets one with each call, so one definition serves a parent and all its
+children.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ DESCRIPTION_LIMIT = 200
 
 @dataclass(slots=True, frozen=True)
 class ToolResult(Generic[R_co]):
-    """What a tool call says (`message`), gives (`value`) and whether it worked."""
+    """The message of a tool call, its value, and whether it succeeded."""
 
     message: str
     value: R_co | None
     success: bool = True
     exclude_value_from_context: bool = False
-    """Keep the value from the model; sessions still get it."""
+    """Hide the value from the model; sessions still get it."""
 
 
 @dataclass(slots=True, frozen=True)
 class ToolContext:
-    """Where one tool call happens."""
+    """The context of one tool call."""
 
     session: Session
     tools: tuple[Tool[Any, Any], ...] = ()
-    """Every tool enabled where the call happens; a child inherits them."""
+    """All tools enabled for the caller; a child inherits them."""
     prompt_name: str = ""
     adapter: str = ""
     snapshot: Snapshot | None = None
-    """The state from which the calls of one turn start together; None is the state of now."""
+    """The state that all calls of one turn start from; None means the current state."""
 
 
 class ToolHandler(Protocol[P_contra, R_co]):
@@ -62,7 +62,7 @@ class Tool(Generic[P, R]):
     result_type: type[R]
     handler: ToolHandler[P, R]
     concurrent: bool = False
-    """Calls of one turn may run side by side: the handler writes nothing to its session."""
+    """Whether calls of one turn may run in parallel: the handler writes nothing to its session."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

@@ -1,6 +1,6 @@
-"""The values that cross the dispatch boundary, and the runner that the caller supplies.
+"""The values that cross the dispatch boundary, and the protocol of a runner.
 
-Both payloads are frozen all the way down, so that reducers and records keep them without copying.
+Both payloads are deeply frozen, so that reducers and records can keep them without copying.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class DispatchSubagent:
 
 @dataclass(slots=True, frozen=True)
 class DispatchSubagentResult:
-    """All that comes back from a child session."""
+    """Everything a child session returns."""
 
     message_summary: str
     artifacts: tuple[str, ...] = field(default_factory=tuple)
     tools_used: tuple[str, ...] = field(default_factory=tuple)
 
     def missing(self, request: DispatchSubagent) -> tuple[str, ...]:
-        """The artifacts that were asked for and not delivered, in the order asked."""
+        """The requested artifacts that were not delivered, in the order requested."""
         delivered = frozenset(self.artifacts)
         return tuple(label for label in request.expected_artifacts if label not in delivered)
 
@@ -54,10 +54,10 @@ class DispatchSubagentResult:
 class SubagentRunner(Protocol):
     """Builds the child prompt from `params` and evaluates it on the child's session and bus.
 
-    What the child may use (tools, turns, tokens, time) stands in `session.scope`. A runner raises
-    `ToolValidationError` when the request is at fault and `DispatchSubagentError` when the run is.
-    One whose children have other tools than their parent has an attribute `guidance` that tells
-    the parent's model so, in a sentence.
+    `session.scope` holds what the child may use: tools, turns, tokens, time. A runner raises
+    `ToolValidationError` if the request is invalid and `DispatchSubagentError` if the run fails.
+    A runner whose children do not have their parent's tools says so to the parent's model in a
+    sentence, in an attribute `guidance`.
     """
 
     def __call__(

@@ -1,10 +1,10 @@
-"""How a program is started, watched, captured and ended: one way for the whole house.
+"""Starts, watches, captures and ends programs: the one implementation for the whole house.
 
-Runner, subagents and the process host stand on it; it knows nothing of jobs, tasks or the store.
-README.md has the states of a child, what always holds, and what happens on failure.
+The runner, subagents and the process host use it; it knows nothing of jobs, tasks or the store.
+README.md describes the states of a child, the invariants, and how failures are handled.
 """
 
-TYPE_CHECKING = False  # as type checkers understand it, without the cost of importing typing
+TYPE_CHECKING = False  # type checkers understand this; importing typing would cost time
 if TYPE_CHECKING:
     from longhouse.supervisor.capture import StreamCapture
     from longhouse.supervisor.child import Child, child_env
@@ -24,7 +24,7 @@ _LIVES_IN = {
 
 
 def __getattr__(name: str) -> object:
-    """What the small host of processes does without is loaded when it is asked for."""
+    """Load lazily what the small process host does not need."""
     if name in _LIVES_IN:
         from importlib import import_module
 

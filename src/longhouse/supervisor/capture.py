@@ -1,7 +1,7 @@
-"""What a child prints, bounded: the beginning and the end are kept, the middle is counted.
+"""Captures a child's output in bounded memory: keeps the beginning and end, counts the middle.
 
-With a file to write to, all of it is kept there as well, up to a limit and as far as the disk goes.
-What is cut is starred first: nobody could see later that half a token is one.
+With a file to write to, the whole output is kept there as well, up to a limit. Secrets are masked
+where the output is cut, since half a token could not be recognized later.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TAIL_BYTES = 512 * 1024
 
 
 class StreamCapture:
-    """Takes any amount of bytes and keeps at most `head + tail` of them in memory."""
+    """Accepts any number of bytes and keeps at most `head + tail` of them in memory."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class StreamCapture:
     ) -> None:
         self.total = 0
         self.whole = file
-        """All of it, unless `trouble` says why there is no such file."""
+        """The file with the whole output; None once `trouble` says why there is none."""
         self.trouble: str | None = None
         self._most = most
         self._head_most = head
@@ -54,10 +54,10 @@ class StreamCapture:
             del self._tail[: -self._tail_most]
 
     def _keep(self, file: FileIO, data: bytes) -> None:
-        """Write to the file; one that is full is given up, since a part of it is of no use."""
+        """Write to the file; if that fails, drop the file, since a partial one is of no use."""
         try:
             if self.total > self._most:
-                raise OSError(0, f"it is over {self._most} bytes")
+                raise OSError(0, f"the output is over {self._most} bytes")
             rest = memoryview(data)
             while rest:
                 rest = rest[file.write(rest) :]
@@ -72,7 +72,7 @@ class StreamCapture:
         return self.total - len(self._head) - len(self._kept_tail)
 
     def text(self) -> str:
-        """All that was kept, with a line where something was left out."""
+        """Everything that was kept, with a line where something was left out."""
         head, tail = bytes(self._head), self._kept_tail
         if self.omitted:
             begun = open_from(head.decode("latin-1"))
@@ -82,7 +82,7 @@ class StreamCapture:
         return (head + tail).decode("utf-8", "replace")
 
     def lines(self) -> Iterator[str]:
-        """The whole lines that were kept, in order; those that the gap cut are left out."""
+        """The complete lines that were kept, in order, without those cut by the gap."""
         head, tail = bytes(self._head), self._kept_tail
         if self.omitted:
             head, tail = head.rpartition(b"\n")[0], tail.partition(b"\n")[2]
@@ -92,7 +92,7 @@ class StreamCapture:
             yield from _lines(head + tail)
 
     def last(self, chars: int) -> str:
-        """The end of it, as an error message quotes it."""
+        """The end of the output, for quoting in an error message."""
         kept = (bytes(self._head) + self._kept_tail)[-4 * chars - LONGEST :]
         end = mask(kept)[-4 * chars :].decode("utf-8", "replace").strip()
         return end if len(end) <= chars else "…" + end[-chars + 1 :]

@@ -1,7 +1,7 @@
 """One guarded child: started, given its input, read from, ended.
 
-Its input is a file, so that it can have any size and always has an end. Its output is drained into
-bounded captures; a grandchild that keeps the pipe open keeps nobody waiting.
+Its input is a file, so it can have any size and always ends. Its output is drained into bounded
+captures; a grandchild that keeps the pipe open blocks nothing.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _GUARD = [sys.executable, "-I", "-S", guard.__file__]
 
 
 def child_env(changes: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment with these changes, and without the settings of Longhouse itself."""
+    """The user's environment with these changes, without Longhouse's own settings."""
     kept = environment_with({})
     return {k: v for k, v in kept.items() if not k.startswith(_OWN_SETTINGS)} | dict(changes)
 
 
 class Child:
-    """A running program, with everything that it starts."""
+    """A running program, with everything it starts."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Child:
         stdout: StreamCapture | None = None,
         spare: Path | None = None,
     ) -> None:
-        """Whoever holds the lock `spare` is not ended with it, though it was started below it."""
+        """The process that holds the lock `spare` is spared, even if the child started it."""
         self._spare = str(spare or "")
         self.stdout, self.stderr = stdout or StreamCapture(), StreamCapture()
         self._why: str | None = None
@@ -85,13 +85,13 @@ class Child:
                 os.close(fd)
 
     def renew(self, lease_s: float) -> None:
-        """Let it run for so long from now; unless renewed again, it is ended then."""
+        """Let it run for `lease_s` from now; then it is ended, unless renewed again."""
         with self._lock, suppress(OSError):
             if self._control >= 0:
                 os.write(self._control, f"{lease_s:.3f}\n".encode())
 
     def end(self, why: str) -> None:
-        """Have the tree ended. Returns at once; the first reason counts."""
+        """Start ending the tree. Returns at once; the first reason counts."""
         with self._lock:
             self._why = self._why or why
             if self._control >= 0:
@@ -99,7 +99,8 @@ class Child:
                 self._control = -1
 
     def wait(self, until: float) -> Ended:
-        """Wait until it and all below it have ended; at `until` (monotonic) end it as `slice`."""
+        """Wait until it and all its descendants have ended; at `until` (monotonic), end it
+        with the reason `slice`."""
         report = b""
         with selectors.DefaultSelector() as ready:
             ready.register(self._status, selectors.EVENT_READ)
@@ -123,7 +124,7 @@ class Child:
         return self._ended(report)
 
     def _drain(self, fd: int, ready: selectors.BaseSelector | None) -> None:
-        """Read what is there; of an endless stream only so much at a time."""
+        """Read what is available, up to a bound in case the stream is endless."""
         for _ in range(64):
             try:
                 data = os.read(fd, 65536)

@@ -1,8 +1,8 @@
-"""Control groups: the kernel counts what a tree has, and lets it have no more.
+"""Control groups: the kernel counts the processes of a tree and enforces a limit.
 
-A group can be made where this process was put into one that was delegated to it, or beside it into
-a part of one (systemd's `DelegateSubgroup`). Elsewhere there are none, and the owner of a tree has
-to count for itself. A group that nobody took away is, once its owner and its processes are gone.
+Groups can be created if this process runs in a control group delegated to it, or in a subgroup of
+one (systemd's `DelegateSubgroup`). Otherwise there are none, and the owner of a tree must count
+processes itself. Leftover groups are removed once their owner and their processes are gone.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ __all__ = ["ControlGroup", "ControlGroups"]
 
 _NAME = re.compile(r"longhouse\.(\d+)\.(\d+)\..+")
 _DELEGATED = ("user.delegate", "trusted.delegate")
-"""How systemd marks what it leaves alone."""
+"""How systemd marks the groups it has delegated."""
 _SYSTEMD = Path("/run/systemd/system")
 
 
 class ControlGroup:
-    """The processes of one tree; threads count as well."""
+    """The processes of one tree; threads count too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def limit(self, most: int) -> None:
-        """Let it have so many and no more; those that are there already stay."""
+        """Allow at most this many; existing processes stay even if there are more."""
         (self.path / "pids.max").write_text(str(most), encoding="ascii")
 
     def add(self, pid: int) -> None:
-        """Take a process in, with all that it starts from now on."""
+        """Add a process, and with it everything it starts from now on."""
         (self.path / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
     def pids(self) -> set[int]:
@@ -44,20 +44,20 @@ class ControlGroup:
 
     @property
     def was_full(self) -> bool:
-        """Whether it was ever refused one more."""
+        """Whether the kernel ever refused it another process."""
         with suppress(OSError):
             words = (self.path / "pids.events").read_text(encoding="ascii").split()
             return words[words.index("max") + 1] != "0"
         return False
 
     def remove(self) -> None:
-        """Take the group away, unless something is left in it."""
+        """Remove the group, unless there are still processes in it."""
         with suppress(OSError):
             self.path.rmdir()
 
 
 class ControlGroups:
-    """Where groups can be made."""
+    """A folder in which groups can be created."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -70,14 +70,14 @@ class ControlGroups:
 
     @classmethod
     def find(cls, about: Path = Path("/proc/self")) -> ControlGroups | None:
-        """The place that was delegated to this process, of which `about` tells; None without."""
+        """The group delegated to this process, as described in `about`; None if there is none."""
         try:
             return next((cls(base) for base in _places(about) if _can_divide(base)), None)
         except OSError:
             return None
 
     def make(self, name: str, most: int) -> ControlGroup | None:
-        """A group for a tree that may have so many; None if the kernel makes none."""
+        """A group for a tree of at most `most`; None if it cannot be created."""
         group = ControlGroup(self.base / f"{self._prefix}.{name}")
         try:
             group.path.mkdir(exist_ok=True)
@@ -89,7 +89,7 @@ class ControlGroups:
 
 
 def _places(about: Path) -> Iterator[Path]:
-    """The folders of the group of this process and of the one around it, but never the root."""
+    """The folders of this process's group and of its parent group, but never the root."""
     own: dict[str, PurePosixPath] = {}
     for line in _lines(about / "cgroup"):
         _, controllers, path = line.split(":", 2)
@@ -97,7 +97,7 @@ def _places(about: Path) -> Iterator[Path]:
     for line in _lines(about / "mountinfo"):
         place, _, system = line.partition(" - ")
         root, mounted = place.split()[3:5]
-        kind, *_, options = system.split()  # the source between them may be empty, or many words
+        kind, *_, options = system.split()  # the source in between may be empty or several words
         if kind != "cgroup2" and not (kind == "cgroup" and "pids" in options.split(",")):
             continue
         mine = own.get("" if kind == "cgroup2" else "pids", PurePosixPath(root))
@@ -107,26 +107,26 @@ def _places(about: Path) -> Iterator[Path]:
 
 
 def _lines(file: Path) -> list[str]:
-    """The lines of a file of the kernel, which may name paths of any bytes but a line's end."""
+    """The lines of a kernel file; paths in it may contain any bytes except a newline."""
     text = file.read_text(encoding="utf-8", errors="surrogateescape")
     return [line for line in text.split("\n") if line]
 
 
 def _can_divide(folder: Path) -> bool:
-    """Whether groups that limit processes may be made below this one, and can be."""
+    """Whether groups that limit processes may and can be created below this one."""
     if not all(os.access(folder / name, os.W_OK) for name in (".", "cgroup.procs")):
         return False
     if _SYSTEMD.is_dir() and not _is_marked(folder):
         return False
     handed_on = folder / "cgroup.subtree_control"
     if not handed_on.exists():
-        return True  # of the first version, where groups need not be told
+        return True  # cgroup v1 needs no subtree control
     try:
         if (folder / "cgroup.procs").read_text(encoding="ascii").strip():
-            return False  # groups below one that has processes of its own can have none
+            return False  # in v2 a group with processes cannot enable controllers for its children
         if "pids" not in handed_on.read_text(encoding="ascii").split():
             handed_on.write_text("+pids", encoding="ascii")
-    except OSError:  # it has none to hand on
+    except OSError:  # the controller is not available here
         return False
     return True
 

@@ -1,14 +1,14 @@
-"""Stands between an owner and one child: whatever happens to either, the child's tree ends.
+"""The guard between an owner and one child: whatever happens to either, the child's tree ends.
 
-A program of its own, with nothing but the standard library. As a subreaper it inherits every orphan
-of the tree, also those in sessions of their own, so none escapes. The tree ends when the child
-does, when the owner says so or dies (its end of the pipe closes), and when the lease that the owner
-keeps renewing has run out: the child of a frozen runner stops before another may take the job.
-Should the guard itself be killed, the kernel kills the child, and the owner ends the rest
-(strays.py). One process is nobody's child wherever it was started: the one that the kernel says
-holds the lock named by `spare`, with what it started.
+A separate program that uses only the standard library. As a subreaper it inherits every orphan of
+the tree, even those in other sessions, so none escapes. It ends the tree when the child exits, when
+the owner asks for it or dies (its end of the pipe closes), and when the lease that the owner keeps
+renewing runs out: a frozen runner's child stops before another runner may take the job. If the
+guard itself is killed, the kernel kills the child, and the owner ends the rest (strays.py). One
+process is spared wherever it was started, with its descendants: the one that, according to the
+kernel, holds the lock named by `spare`.
 
-How a program is started, found in /proc and ended is written here once, for the process host too.
+The code that starts programs, finds them in /proc and ends them is shared with the process host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import time
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # `typing` costs the guard its start
+if TYPE_CHECKING:  # importing `typing` would slow the guard's start
     from collections.abc import Callable
 
     Process = tuple[str, int, int, int]
@@ -38,13 +38,13 @@ _clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now() -> float:
-    """Seconds that also pass while the machine sleeps."""
+    """Seconds on a clock that keeps running while the machine sleeps."""
     return time.clock_gettime(_clock)
 
 
 def main(argv: list[str]) -> int:
     control, status, grace_s, spare, *command = argv
-    for fd in (control, status):  # the owner waits for their end: no child may hold them open
+    for fd in (control, status):  # the owner waits for them to close: no child may inherit them
         os.set_inheritable(int(fd), False)
     guard = Guard(int(control), float(grace_s), spare)
     report = guard.run(command)
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
 
 
 class Guard:
-    """One child, from its start to the end of its last descendant."""
+    """Guards one child, from its start to the end of its last descendant."""
 
     def __init__(self, control: int, grace_s: float, spare: str = "") -> None:
         self._control = control
@@ -98,7 +98,7 @@ class Guard:
                 return "lease"
 
     def _heard(self) -> bool:
-        """Read for how many seconds the lease was renewed; False when the owner closed the pipe."""
+        """Read a lease renewal from the owner; False if the owner closed the pipe."""
         words = os.read(self._control, 4096).split()
         if words:
             self._lease_ends = now() + float(words[-1])
@@ -117,7 +117,7 @@ class Guard:
                 self._ended, self._ended_by = max(code, 0), max(-code, 0)
 
     def _tree(self) -> set[int]:
-        """Every living descendant; without /proc the child's group has to do."""
+        """Every living descendant; without /proc, only the child."""
         self._reap()
         try:
             among = processes()
@@ -128,7 +128,7 @@ class Guard:
 
 
 def end_tree(tree: Callable[[], set[int]], grace_s: float) -> tuple[int, list[int]]:
-    """TERM, grace, KILL; how many had to be killed, and which are there even then."""
+    """TERM, grace, KILL; returns how many had to be killed, and which survived even that."""
     ending = TreeEnding(tree, grace_s)
     while (pause_s := ending.step()) is not None:
         time.sleep(pause_s)
@@ -136,25 +136,25 @@ def end_tree(tree: Callable[[], set[int]], grace_s: float) -> tuple[int, list[in
 
 
 class TreeEnding:
-    """The end of a tree, one step at a time, for owners that cannot wait for it."""
+    """Ends a tree one step at a time, for owners that cannot block."""
 
     def __init__(self, tree: Callable[[], set[int]], grace_s: float) -> None:
         self.killed: set[int] = set()
         self.left: list[int] = []
-        """Those that are there even after KILL."""
+        """The processes that survived KILL."""
         self._tree = tree
         self._kill_at = now() + grace_s
         self._asked: set[int] = set()
         self._pause_s = LOOK_S
 
     def step(self) -> float | None:
-        """Send what is due; after how many seconds to look again, None when it is over."""
+        """Send the signals that are due; returns the seconds to the next step, None at the end."""
         found = self._tree()
         if not found or now() >= self._kill_at + KILL_FOR_S:
-            self.left = sorted(self._tree())  # the last to die was not waited for before
+            self.left = sorted(self._tree())  # checks again, after the last KILL
             return None
         if now() < self._kill_at:
-            # What appears meanwhile is asked as well, and each only once.
+            # Processes that appear meanwhile get TERM too, each only once.
             _send(found - self._asked, signal.SIGTERM)
             self._asked |= found
             self._pause_s = min(self._pause_s * 1.5, LONGEST_LOOK_S)
@@ -172,9 +172,9 @@ def start(
     in_child: Callable[[], None],
     on_fork: Callable[[int], None] = lambda _pid: None,
 ) -> int:
-    """The child, with default signal handlers; or OSError.
+    """Start a child with default signal handlers; returns its pid, or raises OSError.
 
-    `in_child` runs in the child before the program does; `on_fork` is told the child's pid.
+    `in_child` runs in the child before the program; `on_fork` is called with the child's pid.
     """
     trouble, told = os.pipe()
     child = os.fork()
@@ -206,7 +206,7 @@ def start(
 
 
 def _with(owner: int) -> Callable[[], None]:
-    """The child gets a group of its own, and the kernel kills it when its owner dies."""
+    """Give the child its own group, and have the kernel kill it when its owner dies."""
 
     def in_child() -> None:
         os.setpgid(0, 0)
@@ -218,12 +218,12 @@ def _with(owner: int) -> Callable[[], None]:
 
 
 def become_subreaper() -> None:
-    """Have every orphan below this process handed to it."""
+    """Become the parent of every orphaned descendant."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def prctl(option: int, value: int) -> None:
-    """Tell the kernel what it should do for this process; a no-op on other systems than Linux."""
+    """Call prctl for this process; a no-op on systems other than Linux."""
     if sys.platform == "linux":
         import ctypes
 
@@ -231,16 +231,16 @@ def prctl(option: int, value: int) -> None:
 
 
 def processes() -> dict[int, Process]:
-    """State, parent, session and start of every process; OSError where there is no /proc."""
+    """State, parent, session and start time of every process; OSError if there is no /proc."""
     found = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208  (pathlib costs the guard its start)
+    for name in os.listdir("/proc"):  # noqa: PTH208  (pathlib would slow the guard's start)
         if name.isdigit() and (one := process(int(name))):
             found[int(name)] = one
     return found
 
 
 def process(pid: int) -> Process | None:
-    """State, parent, session and start (clock ticks since boot) of one; None when there is none."""
+    """State, parent, session and start time (ticks since boot) of a process; None if gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             fields = file.read().rpartition(b")")[2].split()
@@ -250,13 +250,13 @@ def process(pid: int) -> Process | None:
 
 
 def lives(pid: int, started: int) -> bool:
-    """Whether this very process is there, and no other of the same pid."""
+    """Whether this very process is alive, and not another with the same pid."""
     found = process(pid)
     return found is not None and found[3] == started and found[0] != "Z"
 
 
 def below(roots: set[int], among: dict[int, Process]) -> set[int]:
-    """The descendants of these, without zombies."""
+    """The descendants of these processes, without zombies."""
     return below_each([roots], among)[0]
 
 
@@ -279,9 +279,9 @@ def _below(roots: set[int], children: dict[int, list[int]], among: dict[int, Pro
 
 
 def holders(lock: str, among: dict[int, Process]) -> set[int]:
-    """Which of these hold this lock and lead a session of their own, as the kernel tells."""
+    """Which of these processes hold this lock, according to the kernel, and lead a session."""
     try:
-        wanted = os.stat(lock)  # noqa: PTH116  (pathlib costs the guard its start)
+        wanted = os.stat(lock)  # noqa: PTH116  (pathlib would slow the guard's start)
     except OSError:
         return set()
     leaders = (pid for pid, (_, _, session, _) in among.items() if pid == session)
@@ -289,7 +289,7 @@ def holders(lock: str, among: dict[int, Process]) -> set[int]:
 
 
 def holds(pid: int, wanted: os.stat_result) -> bool:
-    """Whether one of its open files is that one, locked by it for itself alone."""
+    """Whether the process has this file open and holds an exclusive lock on it."""
     try:
         for fd in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
             found = os.stat(f"/proc/{pid}/fd/{fd}")  # noqa: PTH116
@@ -299,7 +299,7 @@ def holds(pid: int, wanted: os.stat_result) -> bool:
                 if any(line.split()[2:6] == [*_LOCKED, str(pid)] for line in file):
                     return True
     except OSError:
-        return False  # it has ended, or is another user's
+        return False  # it has exited, or belongs to another user
     return False
 
 
@@ -312,7 +312,7 @@ def _send(pids: set[int], number: int) -> None:
 
 
 def wake_on(*numbers: int) -> int:
-    """A pipe that receives the number of each of these signals."""
+    """A pipe that receives the number of each of these signals when it arrives."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)

@@ -1,8 +1,8 @@
-"""What a killed guard leaves behind, found and ended.
+"""Finds and ends the processes that a killed guard leaves behind.
 
-The owner is a subreaper as its guards are, so that it inherits the tree of a guard that was killed.
-A child that it did not start and that is not in its session can only come from there: programs that
-the owner itself starts later, such as git, stay in its session.
+Like its guards, the owner is a subreaper, so it inherits the tree of a killed guard. A child that
+it did not start and that is not in its session can only come from there: programs that the owner
+itself starts later, such as git, stay in its session.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _adopting = threading.Event()
 
 
 def adopt_strays() -> None:
-    """From now on this process inherits, and answers for, what its guards leave behind.
+    """From now on, this process inherits and ends whatever its guards leave behind.
 
-    What it has started before, such as a server, is left alone.
+    Processes it started earlier, such as a server, are left alone.
     """
     with _lock, suppress(OSError):
         _ours.update(
@@ -37,7 +37,7 @@ def adopt_strays() -> None:
 
 
 def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
-    """Start one as `subprocess.Popen` does; it is not taken for a stray."""
+    """Start a guard like `subprocess.Popen`; it does not count as a stray."""
     with _lock:
         made = subprocess.Popen(*args, **more)
         _ours.add(made.pid)
@@ -45,10 +45,10 @@ def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
 
 
 def start_apart(*args: Any, **more: Any) -> int:
-    """Run a program that leaves a process of its own behind, which is never a stray of ours.
+    """Run a program that leaves a process behind on purpose, so that it never becomes our stray.
 
-    While the program runs this process is no subreaper: the kernel hands what is left to init, and
-    does not ask us again when that ends. So the program should be quick. Returns its exit code.
+    While the program runs, this process is not a subreaper: the kernel gives the remaining process
+    to init for good. So the program should be quick. Returns its exit code.
     """
     with _lock:
         guard.prctl(guard.PR_SET_CHILD_SUBREAPER, 0)
@@ -60,14 +60,14 @@ def start_apart(*args: Any, **more: Any) -> int:
 
 
 def collect_guard(ended: subprocess.Popen[bytes]) -> None:
-    """Wait for a guard that has reported; from then on its pid may be another process's."""
+    """Wait for a guard that has reported; after that, its pid may be reused."""
     with _lock:
         ended.wait()
         _ours.discard(ended.pid)
 
 
 def end_strays(grace_s: float, spare: str = "") -> tuple[int, list[int]]:
-    """End the tree of a killed guard: how many had to be killed, and which are still there."""
+    """End a killed guard's tree; returns how many had to be killed, and which survived."""
     if not _adopting.is_set():
         return 0, []
     return guard.end_tree(partial(_strays, spare), grace_s)

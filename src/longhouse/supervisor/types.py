@@ -1,4 +1,4 @@
-"""What is known of a child once it and everything below it have ended."""
+"""How a child ended, once it and all its descendants are gone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Ended(NamedTuple):
     """How a child ended.
 
     `why` is one of
-      exit       by itself; `code` or `signal` says how
-      unstarted  there is no such program, or it may not run; `error` says why
-      lease      nobody renewed its lease in time
-      signal     somebody sent a signal to its guard
+      exit       on its own; `code` or `signal` says how
+      unstarted  there is no such program, or it may not be executed; `error` says why
+      lease      its lease was not renewed in time
+      signal     its guard received a signal
       lost       its guard was killed
-    or the word that `Child.end` was given (`slice` when `Child.wait` ran out of time).
+    or the word passed to `Child.end` (`slice` if `Child.wait` ran out of time).
     """
 
     why: str
@@ -28,7 +28,7 @@ class Ended(NamedTuple):
     stderr: StreamCapture
     seconds: float
     killed: int = 0
-    """How many processes did not heed TERM and had to be killed."""
+    """How many processes ignored TERM and had to be killed."""
     left: tuple[int, ...] = ()
-    """The pids of those that were there even after KILL."""
+    """The pids of processes that survived KILL."""
     error: str | None = None

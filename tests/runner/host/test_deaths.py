@@ -207,7 +207,7 @@ def test_malformed_requests_are_refused_and_the_connection_goes_on(host: Hosted)
 
 def test_a_host_is_told_to_quit_only_when_nothing_runs(host: Hosted) -> None:
     task = host.bash("sleep 300")
-    assert host.client.ask("quit") == {"error": "1 tasks run here"}
+    assert host.client.ask("quit") == {"error": "still running here: PROC-001"}
     host.cancel(task)
     host.ended(task)
     pid = host.pid

@@ -62,7 +62,7 @@ def test_a_terminal_that_fills_the_disk_says_what_is_missing_and_ends_nothing(
     ballast.unlink()  # what became of it can be written down
     ended = host.ended(task)
     assert ended["code"] == 7
-    said = "not all that it showed could be kept: No space left on device"
+    said = "some output could not be stored: No space left on device"
     assert ended["streams"]["pty"]["trouble"] == said
     assert ended["streams"]["pty"]["bytes"] == len(host.log(task, "pty"))
     (tmp_path / "full").touch()

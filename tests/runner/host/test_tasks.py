@@ -73,7 +73,7 @@ def test_no_program_starts_outside_the_workspace(host: Hosted, cwd: str, why: st
 
 @pytest.mark.parametrize("name", ["../PROC-001", "PROC-001/x", "", "host.lock", 7])
 def test_only_the_id_of_a_task_becomes_a_folder(host: Hosted, name: object) -> None:
-    assert host.ask("true", task=name)["error"] == f"{name!r} is not the id of a task"
+    assert host.ask("true", task=name)["error"] == f"{name!r} is not a task id"
 
 
 def test_a_program_that_is_not_there_is_refused_and_its_end_written_down(host: Hosted) -> None:
@@ -119,7 +119,7 @@ def test_an_operation_is_applied_once_and_its_outcome_kept(host: Hosted) -> None
     assert host.client.ask("control", **asked) == first
     assert first["op"]["signal"] == "USR1"
     stdin = host.client.ask("control", task=task, op="stdin", op_id="op-8", chunk="aGkK")
-    assert stdin["op"]["failed"] == "a task with pipes takes no stdin"
+    assert stdin["op"]["failed"] == "a task without a terminal does not accept stdin"
     host.cancel(task)
     host.ended(task)
     assert [one["op_id"] for one in host.records(task) if one["kind"] == "op"] == [
@@ -206,7 +206,7 @@ def test_above_the_cap_the_head_and_the_tail_are_kept_and_the_gap_is_told(host: 
 def test_a_program_that_cuts_its_own_log_short_is_told_of(host: Hosted) -> None:
     task = host.bash("echo a long first line; sleep 0.6; echo second > /proc/self/fd/1")
     out = host.ended(task)["streams"]["stdout"]
-    assert out["trouble"] == "the program cut its own output short"
+    assert out["trouble"] == "the program truncated its own output"
     assert out["sha256"] is None
     assert out["stored_sha256"] == hashlib.sha256(host.log(task)).hexdigest()
 

@@ -109,7 +109,7 @@ def test_a_line_that_the_terminal_would_cut_is_refused(host: Hosted) -> None:
     task = host.bash("echo ready; cat", **PTY)
     shown(host, task, b"ready")
     said = type_in(host, task, b"x" * 4_096)
-    assert said["failed"] == "a line is over 4095 bytes, and the terminal would cut it"
+    assert said["failed"] == "a line has over 4095 bytes, and the terminal would cut it"
     host.cancel(task, "op-2")
     host.ended(task)
 
@@ -117,7 +117,7 @@ def test_a_line_that_the_terminal_would_cut_is_refused(host: Hosted) -> None:
 def test_a_line_that_comes_in_parts_is_measured_as_a_whole(tmp_path: Path) -> None:
     terminal = opened(tmp_path)
     assert terminal.type(b"one\n" + b"x" * 4_000) is None
-    assert "a line is over" in (terminal.type(b"x" * 96) or "")
+    assert "a line has over" in (terminal.type(b"x" * 96) or "")
     assert terminal.type(b"x" * 95) is None
     assert terminal.type(b"\x15" + b"x" * 4_000) is None
     terminal.close()
@@ -128,7 +128,7 @@ def test_a_full_disk_loses_output_and_says_so_but_ends_nothing(tmp_path: Path) -
     terminal.type(b"echoed\n")
     until(terminal.move, "it shows what was typed")
     assert terminal.is_open
-    assert terminal.trouble == "not all that it showed could be kept: No space left on device"
+    assert terminal.trouble == "some output could not be stored: No space left on device"
     assert terminal.display.wakes_at is None  # the picture is one of what was kept
     terminal.close()
 
@@ -222,6 +222,6 @@ def test_a_machine_without_a_free_terminal_refuses_the_task_and_keeps_nothing_op
     hasher = Hasher()
     before = files_of(os.getpid())
     for _ in range(3):
-        with pytest.raises(OSError, match="no terminal is free: No space left"):
+        with pytest.raises(OSError, match="no terminal available: No space left"):
             HostedTask.start(tmp_path, "host", asked, hasher)
     assert files_of(os.getpid()) == before

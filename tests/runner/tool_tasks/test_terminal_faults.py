@@ -135,7 +135,7 @@ def test_a_line_that_the_terminal_would_cut_fails_with_the_reason(desk: TaskDesk
     op = post(desk, task, "stdin", chunk_b64=coded(b"x" * 4_096 + b"\n")).json()["op_id"]
     failed = outcome(desk, task, op)
     assert failed["type"] == "tool_task_op_failed"
-    assert failed["error"] == "a line is over 4095 bytes, and the terminal would cut it"
+    assert failed["error"] == "a line has over 4095 bytes, and the terminal would cut it"
     post(desk, task, "stdin", eof=True)
     assert desk.ended(task)["exit_code"] == 0
     assert b"x" not in desk.log(task, "pty")

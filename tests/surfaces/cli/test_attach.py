@@ -324,7 +324,7 @@ def test_keys_and_signals_from_a_script_say_what_came_of_them(desk: TaskDesk) ->
     assert run(desk, "keys", task, "-l", "Enter")[1] == f"5 bytes typed into {task}\n"
     code, _, err = run(desk, "keys", task, "x" * 4_096)
     assert code != 0
-    assert "a line is over 4095 bytes" in err
+    assert "a line has over 4095 bytes" in err
     code, _, err = run(desk, "signal", task, "NOPE")
     assert code == 2
     assert "use one of HUP, INT" in err

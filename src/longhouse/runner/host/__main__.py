@@ -1,4 +1,4 @@
-"""`python -P -m longhouse.runner.host FOLDER READY [SPARE]`: serve a folder, detached from any parent.
+"""`python -P -m longhouse.runner.host FOLDER READY [SPARE]`: serve a folder as a detached process.
 
 The started process exits at once; its child leads its own session and continues. If another host
 already holds the folder's lock, it exits. It writes `ready` to the descriptor READY, and never ends

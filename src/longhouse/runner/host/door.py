@@ -1,4 +1,4 @@
-"""The host's socket: one JSON request per line, one answer per line, for this user's processes only.
+"""The host's socket: one JSON request per line, one answer per line, for this user only.
 
 A connection that sent `watch` gets a line whenever a task's journal has grown. The host does not
 wait for a visitor that does not read: whatever it misses is in the journals.

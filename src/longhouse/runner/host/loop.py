@@ -149,7 +149,7 @@ class Host:
 
     def _quit(self, _asked: dict[str, Any]) -> dict[str, Any]:
         if self._tasks:
-            raise HostRefused(f"{len(self._tasks)} tasks are running here")
+            raise HostRefused(f"still running here: {', '.join(sorted(self._tasks))}")
         self._leaving = True
         return {}
 

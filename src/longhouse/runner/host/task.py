@@ -42,7 +42,7 @@ MOST_PROCESSES = 1_024
 THREADS = 16
 """A control group counts threads, so its limit allows this many per process."""
 FEW = 64
-"""A single process may have many threads, so a group's limit is at least for this many processes."""
+"""One process may have many threads, so a group's limit assumes at least this many processes."""
 FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 """How many files a program may open; the host itself needs some for each of its tasks."""
 

@@ -1,4 +1,4 @@
-"""The terminal of a task: the host owns its master; the slave is the program's three standard files.
+"""The terminal of a task: the host owns its master; the slave is the program's standard files.
 
 Nothing here blocks. Input goes into a queue and from there into the terminal as the program reads,
 so a program that never reads blocks neither output nor control. Input itself is stored nowhere,
