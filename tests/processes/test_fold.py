@@ -236,4 +236,4 @@ def test_verify_notices_a_row_that_is_not_what_its_frames_say(lh: Lh) -> None:
     task_id = Runner(lh).start()
     broken = {"n": 1, "status": "exited", "next_at": 3, "state": '{"status":"exited"}', "seq": 9}
     lh.house.db.write("acme", lambda tx: tx.run(sql.task_fold, **broken), lh.house._call())
-    assert complaints(lh) == [f"{task_id} is exited, by its frames it is running"]
+    assert complaints(lh) == [f"{task_id} is exited, but its frames say running"]

@@ -178,7 +178,7 @@ def test_a_task_that_runs_or_never_ran_has_no_recording_and_says_what_to_do(lh: 
     runner = Runner(lh)
     task_id = runner.start()
     refused = lh.envelope("tool.recording_export", task_id=task_id)
-    assert "its recording is there when it has ended" in refused["error"]["message"]
+    assert "its recording is available once it has ended" in refused["error"]["message"]
     runner.append(task_id, ended())
     lh.run_actions(refused)  # it waits for the end
     waiting = spawned(lh)
@@ -191,7 +191,7 @@ def test_a_task_that_runs_or_never_ran_has_no_recording_and_says_what_to_do(lh: 
     [
         ("hello", "line 1"),
         (RECORDED[:-9], "line 3"),
-        (RECORDED.replace('"exited"', '"cancelled"'), "cannot have happened"),
+        (RECORDED.replace('"exited"', '"cancelled"'), "describes something impossible"),
         (
             "".join(
                 [
@@ -200,7 +200,7 @@ def test_a_task_that_runs_or_never_ran_has_no_recording_and_says_what_to_do(lh: 
                     RECORDED.partition("\n")[2],
                 ]
             ),
-            "asked to end before",
+            "has already been asked to end",
         ),
     ],
 )

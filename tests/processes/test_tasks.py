@@ -60,7 +60,7 @@ def test_frames_are_appended_once_and_only_where_the_stream_goes_on(lh: Lh) -> N
     assert other["hints"][0]["next_seq"] == 4
     ahead = runner.refused(task_id, out(1, "z"), base_seq=9)
     assert ahead["code"] == "CONFLICT"
-    assert "goes on at 1, not at 5" in runner.refused(task_id, out(5, "z"))["message"]
+    assert "continues at 1, not at 5" in runner.refused(task_id, out(5, "z"))["message"]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_cancelling_a_running_task_is_told_to_its_host_and_ends_when_it_says_so(
     assert runner.watch(after_seq=op["seq"])["timed_out"]
     assert [op["op_id"] for op in runner.hold()["ops"]] == ["PROC-001.1"]
     early = runner.refused(task_id, ended("cancelled", None, signal="TERM"))
-    assert "tool_task_cancelled comes just before" in early["message"]
+    assert "tool_task_cancelled must come just before" in early["message"]
     cancelled = {"type": "tool_task_cancelled", "reason": "enough", "op_id": op["op_id"]}
     runner.append(task_id, cancelled, ended("cancelled", None, signal="TERM"))
     task = status(lh, task_id)

@@ -80,7 +80,7 @@ def test_slices_become_tuples_that_nobody_can_change() -> None:
     [
         ({"Note": ()}, "'Note' must be dataclasses"),
         ({int: ()}, "int must be dataclasses"),
-        ({Note: ("text",)}, "item 0: str; a slice of a dataclass"),
+        ({Note: ("text",)}, "item 0: str; a dataclass slice"),
         ({Draft: (Draft(),)}, "Draft holds a mutable Draft"),
         ({Loose: (Loose(["a"]),)}, "Loose.lines holds a list"),
     ],

@@ -1,8 +1,8 @@
-"""The processes room: background processes as durable records with frames, output and an end.
+"""The processes room: background processes as durable records with frames and output.
 
-Owns tool tasks (`PROC-001`), their frames, control operations, hosts and policy rules. It executes
-nothing: a runner claims a task, has its host run it, and appends the frames through commands.
-README.md has the states, the invariants and what happens on failure.
+Owns tool tasks (`PROC-001`), their frames, control operations, hosts and policy rules. It runs no
+programs: a runner claims a task, has its host run it, and appends the frames through commands.
+README.md describes the states, the invariants and how failures are handled.
 """
 
 from longhouse.processes.room import room

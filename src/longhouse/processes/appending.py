@@ -1,7 +1,7 @@
-"""`tool.task_append`: what the runner of a host tells about a task, frame by frame.
+"""`tool.task_append`: a host's runner reports on a task, frame by frame.
 
-Frames are appended only where the stream goes on, so nothing is lost or told twice: whoever
-repeats a call hears that it was done, and whoever goes on somewhere else is told where it is.
+Frames are accepted only at the end of the stream, so nothing is lost or duplicated: a repeated call
+is answered with `repeated`, and a call for any other position is refused with the right one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
 }
-"""What each type of frame must say, and what it may."""
+"""The required and optional fields of each type of frame."""
 
 
 @room.command(
@@ -79,7 +79,7 @@ def append(tx: Tx, req: AppendFrames) -> FramesAppended:
     except IllegalFrame as error:
         raise Conflict(
             f"frames: {error}",
-            recovery=f"go on from what is there: tool.task_status task_id={req.task_id}",
+            recovery=f"continue from its current state: tool.task_status task_id={req.task_id}",
             suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how far its stream is")],
         ) from None
     for frame in req.frames:
@@ -97,12 +97,12 @@ def op_number(process: Process, op_id: str) -> int:
     """`PROC-001.2` is the second operation of its task."""
     task_id, _, k = op_id.rpartition(".")
     if task_id != process.task_id or not (k.isascii() and k.isdigit() and len(k) < 10):
-        raise InvalidInput(f"op_id: {op_id[:80]!r} is no operation of {process.task_id}")
+        raise InvalidInput(f"op_id: {op_id[:80]!r} is not an operation of {process.task_id}")
     return int(k)
 
 
 def _payload(process: Process, frame: NewFrame, index: int) -> dict[str, Any]:
-    """The payload of a frame: exactly what its type takes, with secrets hidden."""
+    """The payload of a frame: exactly the fields of its type, with secrets redacted."""
     stream = stream_of(frame.type)
     must, may = _TAKES["delta" if stream else frame.type]
     given = {
@@ -114,7 +114,7 @@ def _payload(process: Process, frame: NewFrame, index: int) -> dict[str, Any]:
     strange = [name for name in given if name not in must and name not in may]
     if missing or strange:
         field = (missing or strange)[0]
-        said = "is missing" if missing else "is not taken"
+        said = "is missing" if missing else "is not allowed"
         raise InvalidInput(
             f"frames[{index}].{field}: {said}; {frame.type} takes {', '.join((*must, *may))}"
         )
@@ -134,10 +134,10 @@ def _payload(process: Process, frame: NewFrame, index: int) -> dict[str, Any]:
 
 
 def _delta(process: Process, stream: str, frame: NewFrame, index: int) -> dict[str, Any]:
-    """Output by its place and length; text of the same length with the secrets starred out."""
+    """Output as offset, length and text; secrets are masked without changing the length."""
     size = frame.bytes or 0
     if frame.chunk is not None and size > DELTA_BYTES:
-        raise InvalidInput(f"frames[{index}].bytes: {size}, at most {DELTA_BYTES} in one frame")
+        raise InvalidInput(f"frames[{index}].bytes: {size}, at most {DELTA_BYTES} per frame")
     chunk = frame.chunk
     log: dict[str, Any] | None = None
     if chunk is None:
@@ -158,7 +158,7 @@ def _delta(process: Process, stream: str, frame: NewFrame, index: int) -> dict[s
 def _refuse_another_story(
     tx: Tx, process: Process, req: AppendFrames, frames: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    """Refuse frames for a place that is taken, unless the very same stand there."""
+    """Refuse frames for a position that is taken, unless it holds the very same frames."""
     there = process.frames(tx, req.base_seq, len(frames))
     told = [
         (kind, {"task_id": process.task_id, **msgspec.to_builtins(payload)})
@@ -173,7 +173,7 @@ def _refuse_another_story(
         return
     next_seq = process.state.next_seq
     raise Conflict(
-        f"base_seq: the stream of {req.task_id} goes on at {next_seq}, not at {req.base_seq}",
+        f"base_seq: the stream of {req.task_id} continues at {next_seq}, not at {req.base_seq}",
         recovery=f"ask tool.task_held how far it is, and append from {next_seq} on",
         hints=[{"kind": "stream", "task_id": req.task_id, "next_seq": next_seq}],
         suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how far its stream is")],

@@ -1,8 +1,8 @@
-"""Commands of the registry as tasks: a server carries them out, as whoever spawned them.
+"""Runs registry commands as tasks: a server executes them with the rights of their spawner.
 
-Spawning only records the task. A server takes it up as soon as that is answered; should it die
-before, the next one does. The task's frames and what the command wrote commit together or not at
-all, so a command never runs twice. Its output is its result as JSON, kept as an artifact.
+Spawning only records the task. The server runs it right after answering; if it dies first, the next
+server does. The task's frames and the command's writes commit in one transaction, so a command
+never runs twice. Its output is its result as JSON, stored as an artifact.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["carry_out", "carry_out_next", "refuse_above", "standing_of"]
 
 @room.after("tool.task_spawn")
 def carry_out(commit: CommittedWrite) -> None:
-    """Carry out the commands that wait, at once after one was asked for."""
+    """Run all waiting commands, right after a spawn."""
     while commit.read(lambda tx: tx.value(sql.command_waiting)) is not None:
         outcome = commit.write(carry_out_next)
         if isinstance(outcome, Refused) and isinstance(outcome.error, InternalError):
@@ -54,7 +54,7 @@ def carry_out(commit: CommittedWrite) -> None:
 
 @room.every(2)
 def carry_out_next(tx: Tx) -> Refused | None:
-    """Carry out the command that has waited longest: a server may have died before it did."""
+    """Run the command that has waited longest, in case a server died before running it."""
     n = tx.value(sql.command_waiting)
     row = None if n is None else tx.one(sql.task_one, n=n)
     if row is None:
@@ -75,25 +75,25 @@ def carry_out_next(tx: Tx) -> Refused | None:
             return _failed(process, result, begun=begun)
         _write_end(tx, process, result)
     except (Lost, StoreBusy):
-        raise  # it is tried again; whatever else went wrong would hold up those behind it for ever
+        raise  # these are retried; any other error would block the commands behind it forever
     except Exception as error:
         return _failed(process, Refused(trouble_of(error), ()), begun=begun)
     return None
 
 
 def _refuse_revoked(tx: Tx) -> None:
-    """What was asked for under a token ends with it, also what had to wait for a server."""
+    """Refuse a command whose token was revoked or expired while it waited for a server."""
     token_id = tx.by.owner.partition("/")[0]
     if token_id.startswith("TOK-") and not tx.one(
         tokens.token_lives, token_id=token_id, now=tx.now_ms
     ):
-        raise Unauthenticated("the token that it was asked for under was revoked, or has run out")
+        raise Unauthenticated("the token that spawned this task was revoked or has expired")
 
 
 def _failed(process: Process, refused: Refused, *, begun: bool) -> Refused:
-    """What the command wrote is undone; what it leaves on record stays, and so does its end.
+    """Undo the command's writes, except what a refusal records, and record the task's failure.
 
-    Only one that was begun says that it ran, so only its end can wake somebody.
+    Only a command that was begun gets a `running` frame, so only its end can wake anyone.
     """
     error: LonghouseError = refused.error
 
@@ -111,7 +111,7 @@ def _failed(process: Process, refused: Refused, *, begun: bool) -> Refused:
 
 
 def standing_of(tx: Tx) -> dict[str, Any]:
-    """What a task keeps of who spawned it, beside owner and role."""
+    """What a task stores about its spawner besides owner and role."""
     return {"who": tx.by.who, "named": tx.by.named, "workspaces": tx.by.workspaces}
 
 
@@ -128,17 +128,17 @@ def _spawner(process: Process) -> Standing:
 
 
 def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
-    """Refuse what the caller could not call directly."""
+    """Refuse a command that the caller could not call directly."""
     needed = command.writes_role if command.writes_given(args) and not command.writes else None
     if tx.by.role < max(command.role, needed or command.role):
         raise Forbidden(
             f"{command.cmd} needs the role {command.role.name.lower()}",
-            recovery="ask whoever has it",
+            recovery=f"ask someone with the role {command.role.name.lower()}",
         )
 
 
 def _write_end(tx: Tx, process: Process, result: Any) -> None:
-    """The frames of a task that ran and ended, with the result as its output."""
+    """Write the frames of a task that ran and ended, with the result as its output."""
     data = msgspec.json.encode(redact(msgspec.to_builtins(result))) + b"\n"
     started: dict[str, Any] = {"started_at_ms": tx.now_ms}
     kept, _ = artifacts_of(tx).put(
@@ -187,7 +187,7 @@ def _result(tx: Tx, command: Command, request: Request) -> Any:
 
 
 def _answered(tx: Tx, steps: GeneratorType[Any, Any, Any]) -> Any:
-    """Answer the questions of a handler that yields them."""
+    """Run a generator handler, answering the statements it yields."""
     try:
         question = next(steps)
         while True:
@@ -197,7 +197,7 @@ def _answered(tx: Tx, steps: GeneratorType[Any, Any, Any]) -> Any:
 
 
 def _deltas(process: Process, data: bytes, inline: int) -> list[dict[str, Any]]:
-    """Output in pieces of whole characters; past the budget, one reference to the rest."""
+    """Output in chunks of whole characters; past the budget, one reference to the rest."""
     deltas: list[dict[str, Any]] = []
     at = 0
     while at < len(data):

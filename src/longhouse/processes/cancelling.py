@@ -1,7 +1,7 @@
-"""`tool.task_cancel`: asked for as often as one likes, it happens once.
+"""`tool.task_cancel`: ends a task; repeated calls have no further effect.
 
-A task that no host has is ended at once. One that a host has is told, in the order of all that it
-is told, and its frames say what came of it.
+A task that no host has claimed ends at once. For a claimed task, an operation is queued for the
+host in order with the others, and the task's frames report the outcome.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from longhouse.store.tx import Tx
 __all__ = ["add_op", "cancel", "end"]
 
 OPS = "tool_ops"
-"""The stream of the workspace's log in which operations are noted when they are asked for."""
+"""The stream of the workspace's log that records operations when they are requested."""
 
 
 @room.command(
@@ -31,7 +31,7 @@ OPS = "tool_ops"
     example=CancelTask(task_id="PROC-001", reason="no longer needed"),
 )
 def cancel(tx: Tx, req: CancelTask) -> ToolTaskStatus:
-    """End a task, with the reason; after its end this only tells how it ended."""
+    """End a task, with a reason; if it has already ended, only report how."""
     process = existing(tx, req.task_id)
     refuse_stranger(tx, process, "ending it")
     if not process.state.ended and process.state.cancel_reason is None:
@@ -40,7 +40,7 @@ def cancel(tx: Tx, req: CancelTask) -> ToolTaskStatus:
 
 
 def end(tx: Tx, process: Process, reason: str) -> Process:
-    """Ask for the end of a task that has not been asked to end."""
+    """Request the end of a task that has not been cancelled yet."""
     requested = ("tool_task_cancel_requested", {"reason": reason, "by": tx.actor})
     if process.row["host_id"] is None:
         wall = tx.now_ms - process.row["created_at_ms"]
@@ -56,7 +56,7 @@ def end(tx: Tx, process: Process, reason: str) -> Process:
 def add_op(
     tx: Tx, process: Process, kind: str, payload: dict[str, Any], typed: Typed | None = None
 ) -> str:
-    """Log an operation for the host to carry out, and return its id; what is typed is not kept."""
+    """Log an operation for the host and return its id; typed input is not logged."""
     n = process.row["n"]
     k = int(tx.value(sql.ops_count, n=n)) + 1
     op_id = f"{process.task_id}.{k}"

@@ -1,8 +1,8 @@
-"""Hosts and what they have: a task goes to one host, once; one runner at a time speaks for it.
+"""Hosts and their tasks: a task goes to one host, once; one runner at a time speaks for a host.
 
-A host is the process that owns the children of one workspace on one machine. It outlives the
-runners that speak for it: `tool.task_held` makes a runner its voice and hands out a new revision,
-and from then on nothing that an earlier runner says for that host is taken.
+A host is the process that owns the programs of one workspace on one machine. It outlives the
+runners that speak for it: `tool.task_held` makes a runner its speaker under a new revision, and
+from then on calls by earlier runners for that host are refused.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HOST = "host-3f9a1c07"
     trim=[Pop("tasks", leave=1)],
 )
 def held(tx: Tx, req: HeldTasks) -> HostHeld:
-    """Speak for a host from now on, and learn which tasks it has and what they were told."""
+    """Become the runner that speaks for a host, and get its tasks and open operations."""
     host = tx.one(
         sql.host_take,
         host_id=req.host_id,
@@ -61,7 +61,7 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
     if host is None:
         raise Forbidden(
             f"host_id: {req.host_id} belongs to another token",
-            recovery="use the token of the runner that made it, or one of role manager",
+            recovery="use the token of the runner that created it, or one with the role manager",
         )
     after = number_of(req.after) if req.after else 0
     rows = tx.all(sql.tasks_held, host_id=req.host_id, after=after, limit=_PAGE + 1)
@@ -86,7 +86,7 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
     trim=[Pop("tasks", leave=1)],
 )
 def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
-    """Take the tasks that wait longest, as many as the workspace may run at the same time."""
+    """Claim the tasks that have waited longest, within the workspace's limit on running tasks."""
     heard(tx, req.runner_id, req.host_id, req.revision)
     taken = []
     for row in tx.all(sql.tasks_waiting, limit=min(req.limit, _room(tx))):
@@ -111,7 +111,7 @@ def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
     trim=[Pop("ops", leave=1)],
 )
 def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
-    """Wait for a task to claim or an operation to carry out; it answers within 25 seconds."""
+    """Wait for a task to claim or an operation to perform; answers within 25 seconds."""
     refuse_mute(tx, req.runner_id, req.host_id, req.revision)
     waiting = int(tx.value(sql.waiting_count, limit=_PAGE)) if _room(tx) else 0
     ops = _ops(tx, req.host_id, req.after_seq)
@@ -122,12 +122,12 @@ def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
 
 @room.provides("jobs.processes_wait")
 def runner_is_missing(tx: Tx) -> bool:
-    """Whether tasks wait, or go on unseen, and no runner of this workspace is heard."""
+    """Whether tasks are queued or running but no runner of this workspace reports."""
     return bool(tx.value(sql.runner_missing, since=tx.now_ms - SILENT_MS))
 
 
 def heard(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
-    """Note that the host's runner spoke; refuse one that speaks for the host no more."""
+    """Record that the host's runner is alive; refuse a runner that no longer speaks for it."""
     if host_id is None or not tx.one(
         sql.host_heard,
         host_id=host_id,
@@ -140,7 +140,7 @@ def heard(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
 
 
 def refuse_mute(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
-    """Refuse a runner that does not speak for the host, without a note that it spoke."""
+    """Refuse a runner that does not speak for the host; records nothing."""
     host = tx.one(sql.host_one, host_id=host_id) if host_id else None
     fence = (runner_id, revision, tx.by.owner)
     if host is None or (host["runner_id"], host["revision"], host["owner"]) != fence:
@@ -150,10 +150,10 @@ def refuse_mute(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> N
 def _lost(runner_id: str, host_id: str | None) -> Conflict:
     return Conflict(
         f"revision: {runner_id!r} does not speak for the host {host_id or 'of this task'}",
-        recovery="another runner does now; to take over, call tool.task_held with this host_id",
+        recovery="another runner took over; to take it back, call tool.task_held with this host_id",
         suggest=[
             Suggestion(
-                HeldTasks(runner_id=runner_id, host_id=host_id), "speak for the host from now on"
+                HeldTasks(runner_id=runner_id, host_id=host_id), "become the host's runner again"
             )
         ]
         if host_id
@@ -162,7 +162,7 @@ def _lost(runner_id: str, host_id: str | None) -> Conflict:
 
 
 def _room(tx: Tx) -> int:
-    """How many more tasks the workspace may run."""
+    """How many more tasks the workspace may run now."""
     most: int = tx.facts.of(ProcessFacts).max_running
     return max(0, most - int(tx.value(sql.held_count))) if most else _PAGE
 
@@ -181,7 +181,7 @@ def _ops(tx: Tx, host_id: str, after: int) -> list[Op]:
 
 
 def _payload(tx: Tx, row: Row) -> dict[str, Any]:
-    """What the operation needs; what was typed is added here, and stored nowhere."""
+    """The operation's payload, plus its typed input, which is not stored with it."""
     payload: dict[str, Any] = msgspec.json.decode(row["payload"])
     if row["kind"] != "stdin":
         return payload
@@ -196,7 +196,7 @@ def _payload(tx: Tx, row: Row) -> dict[str, Any]:
 
 
 def _spaced(data: bytes) -> str:
-    """Base64 in short words: else a run of letters might be taken for a secret and starred out."""
+    """Base64 in short groups: a long run of letters could be mistaken for a secret and masked."""
     text = binascii.b2a_base64(data, newline=False).decode()
     return " ".join(text[at : at + 8] for at in range(0, len(text), 8))
 

@@ -1,6 +1,6 @@
 """`tool.task_write_stdin`, `tool.task_resize` and `tool.task_signal`: for tasks in a terminal.
 
-Each is logged under an id and answered at once; its outcome is a frame, also when it failed.
+Each is logged under an id and answered at once; its outcome, success or failure, is a frame.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from longhouse.terminals.keys import bytes_of
 __all__ = ["resize", "signal", "write_stdin"]
 
 MOST_WAITING = 256
-"""How often one may type before a runner has taken any of it."""
+"""How many inputs may wait for a runner."""
 
 
 @room.command(
@@ -39,16 +39,16 @@ def write_stdin(tx: Tx, req: WriteStdin) -> OpLogged:
     waiting = int(tx.value(sql.typed_waiting, n=process.row["n"]))
     if waiting >= MOST_WAITING:
         raise Conflict(
-            f"task_id: {waiting} operations on {req.task_id} wait for its runner",
-            recovery="see that a runner runs: longhouse runner; then type again",
-            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how it stands")],
+            f"task_id: {waiting} operations on {req.task_id} are waiting for its runner",
+            recovery="make sure a runner is online: longhouse runner; then type again",
+            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see its current state")],
         )
     payload = {"bytes": len(typed.plain), "eof": req.eof}
     return _logged(tx, process, "stdin", payload, typed)
 
 
 def _typed(req: WriteStdin) -> Typed:
-    """The bytes that are to be typed, by whichever way they are given."""
+    """The bytes to type, from either form of input."""
     if req.chunk_b64 is not None and req.keys is not None:
         raise InvalidInput(
             "keys: cannot be combined with chunk_b64; fix: leave chunk_b64 out",
@@ -56,7 +56,7 @@ def _typed(req: WriteStdin) -> Typed:
         )
     if req.chunk_b64 is None and req.keys is None and not req.eof:
         raise InvalidInput(
-            "chunk_b64: expected base64 of what is typed, or keys, or eof=true; "
+            "chunk_b64: expected the input as base64, or keys, or eof=true; "
             "fix: chunk_b64=aGkK",
             recovery='pass keys=["hi", "Enter"], or chunk_b64=aGkK',
         )
@@ -98,7 +98,7 @@ def signal(tx: Tx, req: SignalTask) -> OpLogged:
     name = signal_named(req.signal)
     if name is None:
         raise InvalidInput(
-            f"signal: {req.signal!r} is none that is sent; fix: signal=INT",
+            f"signal: {req.signal!r} cannot be sent; fix: signal=INT",
             recovery=f"use one of {', '.join(SIGNALS)}",
         )
     return _logged(tx, process, "signal", {"signal": name})
@@ -109,16 +109,16 @@ def _in_terminal(tx: Tx, task_id: str, what: str) -> Process:
     refuse_stranger(tx, process, what)
     if process.state.mode != "pty":
         raise InvalidInput(
-            f"task_id: {task_id} has no terminal; {what} works for tasks of execution_mode=pty",
-            recovery="a pipes task reads nothing: end it with tool.task_cancel, or start it again "
+            f"task_id: {task_id} has no terminal; {what} needs a task with execution_mode=pty",
+            recovery="a pipes task has no input: end it with tool.task_cancel, or start it again "
             "with execution_mode=pty to type into it",
-            suggest=[Suggestion(TaskStatus(task_id=task_id), "see how it stands")],
+            suggest=[Suggestion(TaskStatus(task_id=task_id), "see its current state")],
         )
     if process.state.status != "running":
         raise Conflict(
             f"task_id: {task_id} is {process.state.status}, not running",
-            recovery="start another" if process.state.ended else "wait until it runs",
-            suggest=[Suggestion(TaskStatus(task_id=task_id), "see how it stands")],
+            recovery="start a new one" if process.state.ended else "wait until it runs",
+            suggest=[Suggestion(TaskStatus(task_id=task_id), "see its current state")],
         )
     return process
 

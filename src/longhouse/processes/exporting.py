@@ -1,8 +1,7 @@
-"""`tool.recording_export`: what a task did, as a recording, read a page at a time.
+"""`tool.recording_export`: the recording of a task, read a page at a time.
 
-It is made of the frames and of the output as everyone may see it, so secrets are starred out there,
-too, and a viewer may have it. The same task gives the same bytes, whoever asks, in pages of any
-size.
+It is built from the frames and from the output with secrets masked, so a viewer may read it. The
+same task always gives the same bytes, for every caller and every page size.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _FRAMES = 200
 
 
 class _Place(NamedTuple):
-    """Where a page begins: a frame, how many bytes of it were told, and what time it was then."""
+    """Where a page begins: a frame, how many bytes of it were sent, and its time."""
 
     seq: int
     told: int
@@ -53,13 +52,13 @@ class _Place(NamedTuple):
     slow=True,
 )
 def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
-    """Read the recording of a task that has ended: its frames in order, and its output."""
+    """Read the recording of an ended task: its frames in order, and its output."""
     process = existing(tx, req.task_id)
     if not process.state.ended:
         raise Conflict(
-            f"task_id: {req.task_id} is {process.state.status}; its recording is there when it "
+            f"task_id: {req.task_id} is {process.state.status}; its recording is available once it "
             "has ended",
-            recovery="wait for its end, or look at it: longhouse attach",
+            recovery=f"wait until it ends, or watch it: longhouse attach {req.task_id}",
             suggest=[Suggestion(WaitTask(task_id=req.task_id), "wait until it ends")],
         )
     _refuse_too_long(process)
@@ -81,14 +80,14 @@ def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
 
 
 def _refuse_too_long(process: Process) -> None:
-    """Refuse at once what nobody could read as a recording."""
+    """Refuse output that is too long to be read as a recording."""
     streams = process.state.streams.values()
     size = sum(one.seal.bytes_stored if one.seal else one.bytes for one in streams)
     if size > rec.MOST_BYTES:
         raise Conflict(
-            f"task_id: {process.task_id} printed too much for a recording: {size} bytes are kept "
-            f"of it, at most {rec.MOST_BYTES} make one",
-            recovery="read its output by ranges with tool.output_fetch",
+            f"task_id: {process.task_id} printed too much for a recording: {size} bytes; the limit "
+            f"is {rec.MOST_BYTES}",
+            recovery="read its output in ranges with tool.output_fetch",
             suggest=[Suggestion(FetchOutput(task_id=process.task_id), "read its output")],
         )
 
@@ -100,7 +99,7 @@ class _Exporter:
         self._tx, self._process = tx, process
         self._output = cache(lambda stream: output_of(tx, process, stream))
         self._blocks: dict[Stream, Piece] = {}
-        """What was read last of each stream: secrets are not looked for again in every line."""
+        """The block last read of each stream, so that secrets are not searched for every line."""
         self._started = self._find_start()
 
     def lines(self, place: _Place | None) -> Iterator[tuple[bytes, _Place | None]]:
@@ -117,7 +116,7 @@ class _Exporter:
                 yield rec.encoded(event), None if isinstance(event, rec.End) else place
 
     def _find_start(self) -> Frame:
-        """The frame that says that it runs; what was before that is no part of a recording."""
+        """The frame that reports it as running; earlier frames are not part of a recording."""
         for frame in self._frames(0):
             if frame["type"] == "tool_task_status" and frame["status"] == "running":
                 return frame
@@ -148,7 +147,7 @@ class _Exporter:
         )
 
     def _events(self, frame: Frame, at: int, told: int) -> Iterator[tuple[rec.Event, int]]:
-        """What a frame amounts to, each with how many of its bytes that tells."""
+        """The events of a frame, each with how many of the frame's bytes it covers."""
         kind = frame["type"]
         if stream := stream_of(kind):
             yield from self._pieces(stream, at, frame["offset_bytes"] + told, frame)
@@ -168,7 +167,7 @@ class _Exporter:
     ) -> Iterator[tuple[rec.Event, int]]:
         stop = frame["offset_bytes"] + frame["bytes"]
         while offset < stop:
-            ahead = min(stop, offset + DELTA_BYTES + 1)  # one more tells where a character ends
+            ahead = min(stop, offset + DELTA_BYTES + 1)  # one more shows where a character ends
             data, missing = self._read(stream, offset, ahead)
             if missing:
                 yield rec.Gap(at=at, stream=stream, offset=offset, bytes=missing), missing
@@ -179,7 +178,7 @@ class _Exporter:
             offset += len(piece.data)
 
     def _read(self, stream: Stream, offset: int, stop: int) -> tuple[bytes, int]:
-        """The bytes between two offsets as they may be shown, or how many of them are gone."""
+        """The bytes between two offsets with secrets masked, or how many of them are gone."""
         block = self._blocks.get(stream)
         if block is None or not block.offset <= offset < stop <= block.next_offset:
             view = self._output(stream).view

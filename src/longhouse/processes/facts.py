@@ -12,10 +12,10 @@ __all__ = ["ProcessFacts"]
 
 
 class ProcessFacts(NamedTuple):
-    """`profile` is the house's policy: `safe` or `full-auto`.
+    """Settings of the room; `profile` is the policy profile: `safe` or `full-auto`.
 
-    Output of ended tasks is kept for `keep_days`, and up to `quota_mb` for each workspace; 0 is
-    for ever, and without a limit.
+    The output of ended tasks is kept for `keep_days` (0: forever), up to `quota_mb` per workspace
+    (0: no limit).
     """
 
     store: Path

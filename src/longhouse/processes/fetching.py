@@ -1,7 +1,7 @@
-"""`tool.output_fetch`, `tool.output_raw` and `tool.output_store`: output by ranges.
+"""`tool.output_fetch`, `tool.output_raw` and `tool.output_store`: output in ranges.
 
-Text is shown with secrets starred out, byte for byte as long as what it stands for, so offsets are
-those of the real bytes. The bytes themselves are for who started the task, and for who leads.
+Text is shown with secrets masked by as many bytes, so offsets are those of the original bytes. The
+original bytes are available only to the task's starter and to managers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from longhouse.store.tx import Tx
 __all__ = ["MOST_BYTES", "fetch", "raw", "shown_text", "store"]
 
 MOST_BYTES = 65_536
-"""The most output that one answer carries."""
+"""The maximum output per answer."""
 _PART = 512
 _CHUNK = 1 << 20
 
@@ -65,7 +65,7 @@ def fetch(tx: Tx, req: FetchOutput) -> OutputFetched:
     if len(ways) > 1:
         raise InvalidInput(
             f"{ways[1]}: cannot be combined with {ways[0]}",
-            recovery="give one of offset_bytes, line and tail_lines",
+            recovery="pass only one of offset_bytes, line and tail_lines",
         )
     process = existing(tx, req.task_id)
     fetched = read_with(tx, process, req.stream, partial(_fetch, process, req))
@@ -94,7 +94,7 @@ def _fetch(process: Process, req: FetchOutput, output: StreamOutput) -> OutputFe
     slow=True,
 )
 def raw(tx: Tx, req: ReadRawOutput) -> RawOutput:
-    """Read a task's output byte for byte, as who started it or a manager."""
+    """Read a task's output byte for byte, as its starter or a manager."""
     process = existing(tx, req.task_id)
     refuse_stranger(tx, process, "reading its bytes")
     return read_with(tx, process, req.stream, partial(_raw, tx, req))
@@ -121,7 +121,7 @@ def _raw(tx: Tx, req: ReadRawOutput, output: StreamOutput) -> RawOutput:
 
 
 class _Kept(NamedTuple):
-    """Bytes that are on disk before the write that records them."""
+    """Bytes written to disk before the transaction that records them."""
 
     stream: Stream
     blob: Blob
@@ -132,8 +132,9 @@ def _keep(tx: Tx, req: StoreOutput) -> _Kept:
     refuse_stranger(tx, process, "storing its output")
     if not process.state.ended:
         raise Conflict(
-            f"task_id: {req.task_id} is {process.state.status}; its output is stored when it ends",
-            recovery="wait for its end, then store it",
+            f"task_id: {req.task_id} is {process.state.status}; its output can be stored once it "
+            "has ended",
+            recovery="wait until it ends, then store it",
             suggest=[Suggestion(WaitTask(task_id=req.task_id), "wait until it ends")],
         )
     output = output_of(tx, process, req.stream)
@@ -150,7 +151,7 @@ def _keep(tx: Tx, req: StoreOutput) -> _Kept:
     ahead=_keep,
 )
 def store(tx: Tx, req: StoreOutput, kept: _Kept) -> OutputStored:
-    """Keep the output of a task that has ended as an artifact under its digest."""
+    """Store the output of an ended task as an artifact under its digest."""
     artifact, created = artifacts_of(tx).record(
         tx, kept.blob, name=f"{req.task_id} {kept.stream}", media_type="text/plain"
     )
@@ -165,7 +166,7 @@ def store(tx: Tx, req: StoreOutput, kept: _Kept) -> OutputStored:
 
 
 def shown_text(output: StreamOutput, piece: Piece) -> str:
-    """A piece of output as it may be shown."""
+    """A piece of output as text, with secrets masked."""
     shown, _ = masked(output.view, piece, growing=output.growing)
     return shown.data.decode("utf-8", "replace")
 
@@ -201,7 +202,7 @@ def _fetched(process: Process, output: StreamOutput, piece: Piece, end: int) -> 
 
 
 def _parts(piece: Piece) -> Iterator[OutputPart]:
-    """Runs of about half a kilobyte, each of whole characters."""
+    """Parts of about half a kilobyte, each of whole characters."""
     text = piece.data.decode("utf-8", "surrogateescape")
     offset = piece.offset
     for at in range(0, len(text), _PART):

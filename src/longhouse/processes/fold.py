@@ -1,4 +1,4 @@
-"""A task is what its frames say: what `verify` compares the rows with."""
+"""`verify` for tasks: folds the frames again and compares the result with the rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["all_frames", "differences"]
 _PAGE = 500
 
 
-@room.check("a background process is what its frames say")
+@room.check("a background process matches its frames")
 def differences(tx: Tx) -> Iterator[str]:
-    """Fold the frames of every task once more and compare."""
+    """Fold the frames of every task again and report differences from its row."""
     before = ENDLESS
     while rows := tx.all(sql.tasks_newest, before=before, limit=_PAGE):
         before = rows[-1]["n"]
@@ -27,13 +27,13 @@ def differences(tx: Tx) -> Iterator[str]:
             try:
                 told = fold(all_frames(tx, process))
             except IllegalFrame as error:
-                yield f"{process.task_id}: its frames tell no legal story: {error}"
+                yield f"{process.task_id}: its frames are not a legal sequence: {error}"
                 continue
             if told != process.state or (row["status"], row["next_at"]) != (
                 told.status,
                 told.next_seq,
             ):
-                yield f"{process.task_id} is {row['status']}, by its frames it is {told.status}"
+                yield f"{process.task_id} is {row['status']}, but its frames say {told.status}"
 
 
 def all_frames(tx: Tx, process: Process) -> Iterator[Frame]:

@@ -1,7 +1,7 @@
-"""Frames: the one record of a task, as flat JSON objects in the order in which things happened.
+"""Frames: the record of a task, as flat JSON objects in the order of events.
 
-A frame is a log row of stream `processes` whose subject is the task, and has a second number, its
-place in the task's own stream. Both the envelope and each payload are made here and nowhere else.
+A frame is a log row of the stream `processes` whose subject is the task; a second number is its
+position in the task's own stream. Envelopes and payloads are built only here.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 STREAM = "processes"
-"""The stream of the workspace's log that frames are rows of."""
+"""The stream of the workspace's log that holds frames."""
 
 Frame = dict[str, Any]
 
 
 def frame_from(task_id: str, row: Row) -> Frame:
-    """The frame of a log row joined with its place: the envelope, then the payload."""
+    """The frame of a log row joined with its position: the envelope, then the payload."""
     return {
         "id": seq_ref(task_id, row["seq"]),
         "session_id": task_id,
@@ -47,12 +47,12 @@ def frame_from(task_id: str, row: Row) -> Frame:
 
 
 def log_id(task_id: str, stream: str) -> str:
-    """The name of a log while it grows, known from the first frame on."""
+    """The name of a log, known from the first frame on."""
     return f"{task_id}/{stream}"
 
 
 def log_path(task_id: str, stream: str) -> str:
-    """Where it lies, seen from the folder of the workspace's host."""
+    """The path of a log, relative to the folder of the workspace's host."""
     return f"{task_id}/{stream}.log"
 
 
@@ -65,7 +65,7 @@ def logs_of(task_id: str, mode: Mode) -> dict[Stream, dict[str, str]]:
 
 
 def named_logs(task_id: str, seals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """How each log was sealed, with the name that it has had from the first frame on."""
+    """The seal of each log, with the log's name and path."""
     return {
         stream: {"id": log_id(task_id, stream), "path": log_path(task_id, stream), **seal}
         for stream, seal in seals.items()
@@ -73,7 +73,7 @@ def named_logs(task_id: str, seals: Mapping[str, Mapping[str, Any]]) -> dict[str
 
 
 def status_payload(**fields: Any) -> dict[str, Any]:
-    """A status frame says all that can be said, with null for what there is not."""
+    """The payload of a status frame: all its fields, null where there is no value."""
     names = (
         "status",
         "exit_code",

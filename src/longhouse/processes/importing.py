@@ -1,7 +1,7 @@
-"""`tool.recording_import`: a recording becomes a task that has ended, and is only looked at.
+"""`tool.recording_import`: turns a recording into an ended task, for viewing only.
 
-Nothing of it is ever started: it has ended before anybody can see it. It says of itself that it is
-a recording (`tool: recording`), so what it claims proves nothing and wakes nobody.
+Nothing is ever started: the task has ended before anyone can see it. It is marked as a recording
+(`tool: recording`), so it proves nothing and triggers no wake-ups.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from longhouse.terminals.asciicast import read_either
 __all__ = ["import_recording"]
 
 MOST_LINES = 20_000
-"""Each becomes a frame, and all of them are written at once: longer ones are replayed as files."""
+"""Each line becomes a frame, all in one transaction; longer recordings can be replayed as files."""
 _BLOCK = 1 << 20
 _Frames = list[tuple[str, dict[str, Any]]]
 
 
 class _Taken(NamedTuple):
-    """A recording that was read to its end and found whole; its output is on disk."""
+    """A recording that was read completely and is valid; its output is on disk."""
 
     header: rec.Header
     events: list[rec.Event]
@@ -47,7 +47,7 @@ class _Taken(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Where a recording is read from, more than once, and what it is called in a refusal."""
+    """Where a recording is read from, possibly more than once, and its name in a refusal."""
 
     name: str
     blocks: Callable[[], Iterable[bytes]]
@@ -59,7 +59,7 @@ def _source(tx: Tx, req: ImportRecording) -> _Source:
         return _Source("content_b64: this", lambda: (data,))
     if req.artifact is None or req.content_b64 is not None:
         raise InvalidInput(
-            "artifact: expected the recording itself or the artifact that holds it, one of them",
+            "artifact: expected exactly one of artifact and content_b64",
             recovery="pass artifact=artifact:2cf24dba5fb0, or the file as content_b64",
         )
     keeper = artifacts_of(tx)
@@ -67,7 +67,7 @@ def _source(tx: Tx, req: ImportRecording) -> _Source:
     view = keeper.view(artifact, tx.ws)
     if view.gap is not None or view.size > 8 * rec.MOST_BYTES:
         raise InvalidInput(
-            f"artifact: {artifact.ref} is not whole, or too large to be a recording",
+            f"artifact: {artifact.ref} is incomplete or too large to be a recording",
             recovery="export it again: longhouse recording export",
         )
     return _Source(
@@ -77,7 +77,7 @@ def _source(tx: Tx, req: ImportRecording) -> _Source:
 
 
 def _take(tx: Tx, req: ImportRecording) -> _Taken:
-    """Read it all before anything is recorded; what is refused leaves nothing."""
+    """Read everything before anything is recorded; a refused recording leaves nothing behind."""
     source, keeper = _source(tx, req), artifacts_of(tx)
     try:
         header, events, totals = _read(source)
@@ -88,9 +88,9 @@ def _take(tx: Tx, req: ImportRecording) -> _Taken:
         }
     except rec.BadRecording as error:
         raise InvalidInput(
-            f"{source.name} is no recording that can be taken in: {error}",
+            f"{source.name} is not a recording that can be imported: {error}",
             recovery="export it again: longhouse recording export PROC-001 > FILE; one that is too "
-            "long can be seen without being taken in: longhouse replay FILE",
+            "long can be replayed without importing it: longhouse replay FILE",
         ) from None
     return _Taken(header, events, totals, blobs)
 
@@ -103,7 +103,7 @@ def _take(tx: Tx, req: ImportRecording) -> _Taken:
     example=ImportRecording(artifact="artifact:b0254b9afa73"),
 )
 def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingImported:
-    """Make a task of a recording, to attach to, replay and read; nothing is run."""
+    """Turn a recording into a task, to attach to, replay and read; nothing is run."""
     header = taken.header
     args = {
         "command": header.command,
@@ -134,14 +134,14 @@ def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingIm
         process = Process(row, spec, TaskState()).write(tx, frames)
     except IllegalFrame as error:
         raise InvalidInput(
-            f"what the recording tells cannot have happened: {error}",
+            f"the recording describes something impossible: {error}",
             recovery="export it again: longhouse recording export PROC-001 > FILE",
         ) from None
     return RecordingImported(task=view_of(tx, process))
 
 
 def _read(source: _Source) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
-    """All of it, without the output that will not stand in a frame; secrets are starred out."""
+    """All events, without output that does not fit into frames; secrets are masked."""
     lines = read_either(source.blocks(), MOST_LINES)
     header = next(lines)
     assert isinstance(header, rec.Header)
@@ -153,13 +153,13 @@ def _read(source: _Source) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
             totals.take(event)
             if len(begun[event.stream]) < INLINE_BYTES + LONGEST:
                 begun[event.stream] += event.data
-            if totals.kept > INLINE_BYTES or event.text is None:  # its frame says where it lies
+            if totals.kept > INLINE_BYTES or event.text is None:  # its frame is a reference
                 size = len(event.data)
                 event = rec.Gap(at=event.at, stream=event.stream, offset=event.offset, bytes=size)
         elif isinstance(event, rec.Gap):
             totals.take(event)
         events.append(event)
-        if len(events) > MOST_LINES:  # one line of an asciicast can be many
+        if len(events) > MOST_LINES:  # one line of an asciicast can become several events
             raise rec.BadRecording(f"more than {MOST_LINES} lines")
     return header, list(_masked(events, begun, totals.gaps)), totals
 
@@ -169,10 +169,10 @@ def _masked(
     begun: Mapping[Stream, bytes | bytearray],
     gaps: Mapping[Stream, tuple[int, int]],
 ) -> Iterator[rec.Event]:
-    """The events with secrets starred out, also those that were printed in pieces.
+    """The events with secrets masked, even secrets that were printed in pieces.
 
-    They are looked for in all that a stream `begun` with, which goes on behind the last piece that
-    stands in a frame for as long as a secret can be.
+    The search covers the beginning of each stream in `begun`, which extends past the last piece
+    in a frame by the length of the longest secret.
     """
     shown = {stream: _starred(bytes(data), gaps.get(stream)) for stream, data in begun.items()}
     for event in events:
@@ -185,7 +185,7 @@ def _masked(
 
 
 def _starred(data: bytes, gap: tuple[int, int] | None) -> bytes:
-    """The same bytes as they may be shown; beside a gap, what may be part of a secret is not."""
+    """The same bytes with secrets masked, and possible parts of secrets next to a gap."""
     if gap is None:
         return mask(data)
     before, after = data[: gap[0]], data[gap[0] :]
@@ -223,7 +223,7 @@ def _seals(tx: Tx, task_id: str, taken: _Taken) -> dict[str, Any]:
 
 
 def _frames(task_id: str, spec: TaskSpec, taken: _Taken, logs: dict[str, Any]) -> _Frames:
-    """The frames of the recorded task, each with the time that it had then."""
+    """The frames of the recorded task, each with its original time."""
     header = taken.header
     start = header.started_at_ms
     spawned = {
@@ -272,7 +272,7 @@ def _told(task_id: str, start: int, event: rec.Event, logs: dict[str, Any]) -> _
 
 
 def _delta(task_id: str, event: rec.Output | rec.Gap, size: int) -> dict[str, Any]:
-    """Output as text, or by its place where it is none, is not kept or comes late."""
+    """Output as text, or as a reference if it is not text, missing, or past the budget."""
     stream, offset = event.stream, event.offset
     chunk = None if isinstance(event, rec.Gap) else event.data.decode("utf-8", "replace")
     log: dict[str, Any] = {"id": log_id(task_id, stream), "path": log_path(task_id, stream)}

@@ -1,8 +1,8 @@
-"""`tool.output_append`: the output of a host whose folder no server can read, kept as it grows.
+"""`tool.output_append`: stores the output of a host whose folder servers cannot read, as it grows.
 
-The runner sends the bytes behind those that are here, and is told where they go on; what is sent
-twice is kept once. The log is an artifact, so every server on the store reads it, while it grows
-and when it is sealed.
+The runner sends the next bytes, and the answer says where the log continues; bytes sent twice are
+stored once. The log is an artifact, so every server of the store can read it, before and after it
+is sealed.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ __all__ = ["LogEnd", "append_output", "log_of", "unsealed"]
 
 
 class _Grown(NamedTuple):
-    """A log with the bytes of one call: how long it is, and what to seal at its end."""
+    """A log after one call: its size, and what to seal at its end."""
 
     size: int
     whole: tuple[Blob, int, Cut | None] | None = None
 
 
 def log_of(tx: Tx, process: Process, stream: Stream) -> str | None:
-    """The handle of the artifact in which this stream is kept; None if its host's folder is."""
+    """The handle of the artifact that holds this stream; None if it is in the host's folder."""
     row = tx.one(sql.log_of, n=process.row["n"], stream=stream)
     return None if row is None else str(row["handle"])
 
 
 class LogEnd(NamedTuple):
-    """A log that its runner never sealed, and what to seal."""
+    """A log that its runner never sealed, and what is left to seal."""
 
     handle: str
     whole: tuple[Blob, int, Cut | None]
 
 
 def unsealed(tx: Tx, *, n: int) -> list[LogEnd]:
-    """The logs of a task that ended without a word of its host: only what is sealed can go."""
+    """The unsealed logs of a task whose host was lost; only sealed logs can be removed."""
     keeper, found = artifacts_of(tx), []
     for row in tx.all(sql.logs_of, n=n):
         artifact = keeper.find(tx, row["handle"])
@@ -62,7 +62,7 @@ def unsealed(tx: Tx, *, n: int) -> list[LogEnd]:
 
 
 def _grow(tx: Tx, req: AppendOutput) -> _Grown | None:
-    """Put the bytes behind those that are there; None before the log has begun."""
+    """Append the bytes to the log; None if the log has not begun yet."""
     data = from_base64("content_b64", req.content_b64)
     process = _running(tx, req)
     refuse_mute(tx, req.runner_id, process.row["host_id"], req.revision)
@@ -98,7 +98,7 @@ def _grow(tx: Tx, req: AppendOutput) -> _Grown | None:
     ahead=_grow,
 )
 def append_output(tx: Tx, req: AppendOutput, grown: _Grown | None) -> OutputAppended:
-    """Keep output of a host elsewhere: the bytes at this offset; the answer says what is next."""
+    """Store output of a remote host at this offset; the answer says which offset is next."""
     process = _running(tx, req)
     heard(tx, req.runner_id, process.row["host_id"], req.revision)
     handle, keeper = log_of(tx, process, req.stream), artifacts_of(tx)
@@ -108,7 +108,7 @@ def append_output(tx: Tx, req: AppendOutput, grown: _Grown | None) -> OutputAppe
             name=f"{process.task_id} {req.stream}",
             owner=process.task_id,
             cap=process.spec.number("artifact_max_bytes"),
-            expires_at_ms=tx.now_ms,  # it is held until retention lets go of it
+            expires_at_ms=tx.now_ms,  # it is held until retention releases it
         )
         tx.run(sql.log_begun, n=process.row["n"], stream=req.stream, handle=begun.handle)
         return OutputAppended(task_id=process.task_id, stream=req.stream, next_offset=0)
@@ -131,7 +131,7 @@ def _running(tx: Tx, req: AppendOutput) -> Process:
     process = existing(tx, req.task_id)
     if process.state.ended:
         raise Conflict(
-            f"task_id: {req.task_id} has ended; its output is what was kept until then",
+            f"task_id: {req.task_id} has ended and accepts no more output",
             recovery="send the output before the last frame",
             suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how it ended")],
         )
@@ -140,7 +140,7 @@ def _running(tx: Tx, req: AppendOutput) -> Process:
 
 @contextmanager
 def _alone(log: GrowingLog) -> Iterator[None]:
-    """A runner that was replaced may have a call under way: one at a time looks and appends."""
+    """Lock the log while it is checked and extended: a replaced runner may still have a call."""
     fcntl.flock(log.fd, fcntl.LOCK_EX)
     try:
         yield

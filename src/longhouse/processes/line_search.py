@@ -1,7 +1,6 @@
-"""Looking for a line in output that grows: each look goes on where the one before stopped.
+"""Searches growing output for a line; each search continues where the last one stopped.
 
-How far a search has come is only remembered, never relied on: a house that forgot it begins at the
-first byte and finds the same line.
+The position is only a cache: without it, a search starts at the first byte and finds the same line.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _REMEMBERED: Final = 256
 
 
 class _Search(NamedTuple):
-    """What is looked for, and where: words that stand in a line one after another."""
+    """A pattern to search for in one stream: parts that follow each other in a line."""
 
     workspace: str
     task_id: str
@@ -36,7 +35,7 @@ class _Search(NamedTuple):
 
 
 class LineSearches:
-    """How far searches have come; those that nobody continued for longest are forgotten."""
+    """Remembers how far each search got; the least recently used are forgotten."""
 
     def __init__(self) -> None:
         self._begun: dict[_Search, int] = {}
@@ -49,7 +48,7 @@ class LineSearches:
     def first_line(
         self, tx: Tx, process: Process, stream: Stream, pattern: str
     ) -> tuple[str, int] | None:
-        """The first line that matches as readers see it, secrets starred out, and where it is."""
+        """The first matching line, with secrets masked, and its offset."""
         search = _Search(tx.workspace, process.task_id, stream, pattern)
         return read_with(tx, process, stream, partial(self._look, search))
 
@@ -58,7 +57,7 @@ class LineSearches:
         longest = max(words, key=len, default=b"")
         at, begun = self._begun.get(search, 0), b""
         if at > output.view.size:
-            at = 0  # the program cut its own output short
+            at = 0  # the program truncated its own output
         while (piece := output.view.read(at, BLOCK)).data:
             begun = begun if not piece.skipped else b""
             data, offset = begun + piece.data, piece.offset - len(begun)
@@ -85,7 +84,7 @@ class LineSearches:
 
 
 def _matches(line: bytes, words: list[bytes]) -> bool:
-    """Whether the words stand in the line one after another: time grows with the line alone."""
+    """Whether the words follow each other in the line; linear in the length of the line."""
     at = 0
     for word in words:
         at = line.find(word, at)

@@ -1,4 +1,4 @@
-"""What `open` finds in this room: `PROC-…` and `PROC-…@<seq>`."""
+"""Opens the refs of this room: `PROC-…` and `PROC-…@<seq>`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def open_process(tx: Tx, req: Any, match: re.Match[str]) -> ProcessOpened:
     if match["seq"] is None:
         first = max(0, process.state.next_seq - req.limit)
         frames = process.frames(tx, first, req.limit)
-        tx.suggest(FetchOutput(task_id=process.task_id, tail_lines=50), "read what it printed")
+        tx.suggest(FetchOutput(task_id=process.task_id, tail_lines=50), "read its output")
         tail = _tails(tx, process)
     else:
         place = tx.value(sql.frame_at, n=row["n"], seq=int(match["seq"]))
@@ -61,7 +61,7 @@ def _tails(tx: Tx, process: Process) -> dict[str, str]:
         try:
             tails[stream] = read_with(tx, process, stream, _tail)
         except LonghouseError:
-            continue  # its bytes lie elsewhere; the frames still tell of them
+            continue  # its bytes are on another machine; the frames still describe them
     return tails
 
 
@@ -78,5 +78,5 @@ def _unknown(what: str) -> UnknownId:
     return UnknownId(
         f"id: {what}",
         recovery="list background processes with tool.task_list",
-        suggest=[Suggestion(ListTasks(), "see which there are")],
+        suggest=[Suggestion(ListTasks(), "list them")],
     )

@@ -1,7 +1,7 @@
-"""A task's output as bytes by the offsets of its stream, wherever they lie.
+"""A task's output as bytes by stream offset, wherever they are stored.
 
-As long as the folder of its host is there, that is the file that the child writes; else it is the
-artifact that its runner sends to, growing or sealed. Nothing of a link is followed.
+If the host's folder is on this machine, that is the file the program writes; otherwise it is the
+artifact its runner sends to, growing or sealed. Symbolic links are never followed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRIES: Final = 3
 
 
 class OutputRemoved(UnknownId):
-    """The output was there, and was removed by retention."""
+    """The output existed, but retention has removed it."""
 
     code = "OUTPUT_REMOVED"
     status = 410
@@ -49,9 +49,9 @@ class StreamOutput(NamedTuple):
 def read_with(
     tx: Tx, process: Process, asked: Stream | None, read: Callable[[StreamOutput], ReadT]
 ) -> ReadT:
-    """What `read` makes of a stream; it begins again when the cap took bytes that it was reading.
+    """The result of `read` on a stream; retried if the cap removed bytes that it was reading.
 
-    Each try sees the wider gap; after three the caller is told that the log is busy.
+    Each try sees the wider gap; after three, StoreBusy is raised.
     """
     for _ in range(_TRIES - 1):
         with suppress(StoreBusy):
@@ -60,7 +60,7 @@ def read_with(
 
 
 def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
-    """What can be read of a stream now."""
+    """The part of a stream that can be read now."""
     stream = _chosen(process, asked)
     known = process.state.streams[stream]
     seal = known.seal
@@ -90,13 +90,14 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
     if known.bytes:
         raise StoreError(
             f"the output of {process.task_id} is not on this machine",
-            recovery="read its frames with tool.task_stream_events, or ask the machine that ran it",
+            recovery="read its frames with tool.task_stream_events, or read it on the machine "
+            "that ran it",
         )
     return StreamOutput(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
 
 
 def _stored(tx: Tx, wanted: str | None) -> Artifact | None:
-    """The artifact of this digest or handle, if there is one."""
+    """The artifact with this digest or handle, if there is one."""
     with suppress(UnknownId):
         return artifacts_of(tx).find(tx, wanted) if wanted else None
     return None
@@ -108,13 +109,13 @@ def _removed(process: Process, stream: Stream) -> OutputRemoved:
     return OutputRemoved(
         f"the {stream} of {process.task_id} was removed on {rfc3339(row['removed_at_ms'])[:10]} "
         f"by {row['removed_why']}{digest}",
-        recovery="its frames still tell how it began; tool.output_store keeps what must stay",
+        recovery="its frames still hold its beginning; next time, keep it with tool.output_store",
         suggest=[Suggestion(StreamEvents(task_id=process.task_id), "read its frames")],
     )
 
 
 def _chosen(process: Process, asked: Stream | None) -> Stream:
-    """The stream that is meant; a stream that the mode does not have is refused."""
+    """The requested stream, or the default; a stream the mode does not have is refused."""
     has = STREAMS[process.state.mode]
     if asked is None:
         return has[0]
@@ -127,7 +128,7 @@ def _chosen(process: Process, asked: Stream | None) -> Stream:
 
 
 def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> ArtifactView | None:
-    """The file that the child writes; once sealed, not a byte behind the seal."""
+    """The file the program writes; once sealed, only up to the seal."""
     folder = task_folder(tx.facts.of(ProcessFacts).store, tx.workspace, process.task_id)
     with disk_errors(f"the output of {process.task_id}"), suppress(FileNotFoundError):
         hosts = Dir(os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -141,7 +142,7 @@ def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> Artif
 
 
 def _gap(folder: Dir, stream: str) -> Gap | None:
-    """What the host gave back to the disk: two offsets, written down before it did."""
+    """The gap that the host punched out of a log: two offsets, recorded before the hole."""
     try:
         file = folder.open(f"{stream}.gap")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`tool.policy_*`: the rules for background processes, shown, tried out, made and taken back."""
+"""`tool.policy_*`: shows, tests, adds and withdraws the rules for background processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["allow", "show_policy", "try_policy", "withdraw"]
     trim=[Pop("rules", leave=1)],
 )
 def show_policy(tx: Tx, req: ShowPolicy) -> PolicyShown:
-    """Show the profile, and the rules that hold beside it."""
+    """Show the policy profile and the rules in force."""
     facts, rules = tx.facts.of(ProcessFacts), rules_of(tx)
     return PolicyShown(
         profile=facts.profile, max_running=facts.max_running, rules=rules, count=len(rules)
@@ -46,7 +46,7 @@ def show_policy(tx: Tx, req: ShowPolicy) -> PolicyShown:
     example=TryPolicy(tool="bash", args={"command": "make test"}),
 )
 def try_policy(tx: Tx, req: TryPolicy) -> PolicyTested:
-    """Ask what policy says about a call of a tool; nothing is started or recorded."""
+    """Ask what the policy decides about a tool call; nothing is started or recorded."""
     decision = decided(tx, PolicyRequest(req.tool, req.args, req.execution_mode))
     return PolicyTested(
         decision="allow" if decision.allowed else "deny",
@@ -64,19 +64,19 @@ def try_policy(tx: Tx, req: TryPolicy) -> PolicyTested:
     example=AllowTool(tool="bash", pattern="make *"),
 )
 def allow(tx: Tx, req: AllowTool) -> RuleMade:
-    """Add a rule for what background processes may do; the operator's alone."""
+    """Add a rule for what background processes may do; operators only."""
     if req.pty and req.effect == "allow" and req.justification is None:
         raise InvalidInput(
-            "justification: a rule that allows terminals says why; "
+            "justification: a rule that allows terminals must say why; "
             "fix: justification=interactive installer",
-            recovery="programs in a terminal can hide prompts, so the record says who wanted it",
+            recovery="programs in a terminal can hide prompts, so the reason is recorded",
         )
     if req.pattern is not None and not req.pattern.split():
         raise InvalidInput("pattern: expected words; fix: pattern=make *")
     if req.pattern is not None and req.tool not in ("bash", "exec", "env"):
         raise InvalidInput(
-            f"pattern: rules for {req.tool} have none; fix: leave pattern out",
-            recovery="a command of the registry is allowed by its name",
+            f"pattern: a rule for {req.tool} has no pattern; fix: leave pattern out",
+            recovery="a registry command is allowed by its name alone",
         )
     n = tx.count("tool_rules")
     rule = PolicyRule(
@@ -100,7 +100,7 @@ def allow(tx: Tx, req: AllowTool) -> RuleMade:
     example=WithdrawRule(rule="RULE-001"),
 )
 def withdraw(tx: Tx, req: WithdrawRule) -> RuleMade:
-    """Take a rule back: from now on it allows and forbids nothing."""
+    """Withdraw a rule: from now on it neither allows nor forbids anything."""
     row = taken_back(tx, sql.rule_withdraw, req.rule, ShowPolicy())
     rule = msgspec.json.decode(row["rule"], type=PolicyRule)
     return RuleMade(rule=rule, profile=tx.facts.of(ProcessFacts).profile, in_force=False)

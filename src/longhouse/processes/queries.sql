@@ -1,5 +1,5 @@
 -- name: task_add
--- A task that was asked for; its first frames follow in the same transaction.
+-- Add a task; its first frames follow in the same transaction.
 INSERT INTO tool_tasks
     (ws, n, name, tool, mode, spec, owner, role, agent_id, job_id, lifetime, created_at_ms,
      created_seq, status, next_at, state, last_seq)
@@ -13,11 +13,11 @@ RETURNING *
 SELECT * FROM tool_tasks WHERE ws = :ws AND n = :n
 
 -- name: task_named
--- The newest task of a name: only that one can still run.
+-- The newest task with a name: only that one can still be running.
 SELECT * FROM tool_tasks WHERE ws = :ws AND name = :name ORDER BY n DESC LIMIT 1
 
 -- name: task_fold
--- What the frames of a task amount to after the newest of them.
+-- Store the fold of a task's frames after the newest of them.
 UPDATE tool_tasks SET status = :status, next_at = :next_at, state = :state, last_seq = :seq
 WHERE ws = :ws AND n = :n
 RETURNING *
@@ -29,19 +29,19 @@ WHERE ws = :ws AND n = :n AND status = 'queued' AND host_id IS NULL
 RETURNING *
 
 -- name: command_waiting
--- The task that has waited longest for a server to carry out its command.
+-- The task that has waited longest for a server to run its command.
 SELECT n FROM tool_tasks
 WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool NOT IN ('bash', 'exec')
 ORDER BY n LIMIT 1
 
 -- name: tasks_waiting
--- The tasks that no host has, oldest first, of the tools that need one.
+-- The unclaimed tasks whose tool needs a host, oldest first.
 SELECT n FROM tool_tasks
 WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
 ORDER BY n LIMIT :limit
 
 -- name: waiting_count
--- How many tasks wait for a host, up to a limit.
+-- How many tasks are waiting for a host, up to a limit.
 SELECT COUNT(*) AS waiting FROM (
     SELECT 1 FROM tool_tasks
     WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
@@ -49,17 +49,17 @@ SELECT COUNT(*) AS waiting FROM (
 ) AS those
 
 -- name: waiting_before
--- How many tasks wait that were asked for before this one.
+-- How many tasks that were spawned before this one are waiting.
 SELECT COUNT(*) AS waiting FROM tool_tasks
 WHERE ws = :ws AND n < :n AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
 
 -- name: held_count
--- How many tasks hosts have that have not ended.
+-- How many unfinished tasks hosts have.
 SELECT COUNT(*) AS held FROM tool_tasks
 WHERE ws = :ws AND host_id IS NOT NULL AND status IN ('queued', 'running')
 
 -- name: tasks_held
--- The tasks that one host has and that have not ended, oldest first.
+-- The unfinished tasks of one host, oldest first.
 SELECT * FROM tool_tasks
 WHERE ws = :ws AND host_id = :host_id AND status IN ('queued', 'running') AND n > :after
 ORDER BY n LIMIT :limit
@@ -69,7 +69,7 @@ ORDER BY n LIMIT :limit
 SELECT * FROM tool_tasks WHERE ws = :ws AND n < :before ORDER BY n DESC LIMIT :limit
 
 -- name: tasks_active
--- A page of those that have not ended, newest first.
+-- A page of unfinished tasks, newest first.
 SELECT * FROM tool_tasks
 WHERE ws = :ws AND n < :before AND status IN ('queued', 'running')
   AND (CAST(:agent AS TEXT) IS NULL OR agent_id = :agent)
@@ -78,7 +78,7 @@ WHERE ws = :ws AND n < :before AND status IN ('queued', 'running')
 ORDER BY n DESC LIMIT :limit
 
 -- name: tasks_found
--- A page of those that match all that is given, newest first.
+-- A page of the tasks that match all given filters, newest first.
 SELECT * FROM tool_tasks
 WHERE ws = :ws AND n < :before
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
@@ -88,37 +88,37 @@ WHERE ws = :ws AND n < :before
 ORDER BY n DESC LIMIT :limit
 
 -- name: frames_add
--- Where in the log a frame stands.
+-- Record the position of a frame in the log.
 INSERT INTO tool_frames (ws, n, at, seq) VALUES (:ws, :n, :at, :seq)
 
 -- name: frames_from
--- Frames of a task from a place of its stream on, oldest first.
+-- The frames of a task from a position in its stream on, oldest first.
 SELECT f.at, l.seq, l.ts_ms, l.kind, l.actor, l.data
 FROM tool_frames AS f JOIN log AS l ON l.ws = f.ws AND l.seq = f.seq
 WHERE f.ws = :ws AND f.n = :n AND f.at >= :at
 ORDER BY f.at LIMIT :limit
 
 -- name: op_add
--- An operation that somebody asked for.
+-- Add a requested operation.
 INSERT INTO tool_ops (ws, n, k, kind, payload, pending, seq)
 VALUES (:ws, :n, :k, :kind, :payload, 1, :seq)
 
 -- name: ops_count
--- How many operations a task was ever asked for: they are counted from 1, and none is deleted.
+-- How many operations a task ever had: they are numbered from 1, and none is deleted.
 SELECT COALESCE(MAX(k), 0) AS ops FROM tool_ops WHERE ws = :ws AND n = :n
 
 -- name: op_done
--- An operation has its outcome: what it carried is not needed again.
+-- An operation has its outcome: its payload is no longer needed.
 UPDATE tool_ops SET pending = 0, payload = '{}'
 WHERE ws = :ws AND n = :n AND k = :k AND pending = 1
 RETURNING kind
 
 -- name: ops_over
--- The task has ended: nothing that was asked for can happen any more.
+-- The task has ended: its pending operations can no longer happen.
 UPDATE tool_ops SET pending = 0, payload = '{}' WHERE ws = :ws AND n = :n AND pending = 1
 
 -- name: ops_pending
--- What the tasks of a host were asked for and have no outcome of, in order.
+-- The operations of a host's tasks that have no outcome yet, in order.
 SELECT o.n, o.k, o.kind, o.payload, o.seq
 FROM tool_ops AS o JOIN tool_tasks AS t ON t.ws = o.ws AND t.n = o.n
 WHERE o.ws = :ws AND o.pending = 1 AND o.seq > :after AND t.host_id = :host_id
@@ -129,7 +129,7 @@ ORDER BY o.seq LIMIT :limit
 SELECT * FROM tool_hosts WHERE ws = :ws AND host_id = :host_id
 
 -- name: host_take
--- A runner speaks for a host from now on: whoever did before does no more.
+-- Make a runner the one that speaks for a host, in place of any earlier one.
 INSERT INTO tool_hosts (ws, host_id, runner_id, owner, revision, seen_ms)
 VALUES (:ws, :host_id, :runner_id, :owner, 1, :now)
 ON CONFLICT (ws, host_id) DO UPDATE SET runner_id = :runner_id, owner = :owner,
@@ -138,43 +138,43 @@ WHERE tool_hosts.owner = :owner OR :leads = 1
 RETURNING *
 
 -- name: host_heard
--- The runner of a host was heard; None if it speaks for the host no more.
+-- Record that a host's runner is alive; no row if it no longer speaks for the host.
 UPDATE tool_hosts SET seen_ms = :now
 WHERE ws = :ws AND host_id = :host_id AND runner_id = :runner_id AND revision = :revision
   AND owner = :owner
 RETURNING *
 
 -- name: rules_in_force
--- The policy rules that hold, oldest first.
+-- The policy rules in force, oldest first.
 SELECT n, rule FROM tool_rules WHERE ws = :ws AND withdrawn = 0 ORDER BY n
 
 -- name: rule_add
--- A rule that the operator made.
+-- Add a policy rule.
 INSERT INTO tool_rules (ws, n, rule, created_seq, last_seq) VALUES (:ws, :n, :rule, :seq, :seq)
 
 -- name: rule_withdraw
--- A rule that the operator takes back.
+-- Withdraw a policy rule.
 UPDATE tool_rules SET withdrawn = 1, last_seq = :seq WHERE ws = :ws AND n = :n AND withdrawn = 0
 RETURNING rule
 
 -- name: frame_at
--- The place of a frame in its stream, by its place in the log.
+-- The position of a frame in its stream, by its position in the log.
 SELECT at FROM tool_frames WHERE ws = :ws AND n = :n AND seq = :seq
 
 -- name: tasks_of_jobs
--- The tasks that end with a job and have not ended.
+-- The unfinished tasks that end with their job.
 SELECT * FROM tool_tasks
 WHERE ws = :ws AND status IN ('queued', 'running') AND lifetime = 'job' AND job_id IS NOT NULL
 ORDER BY n LIMIT :limit
 
 -- name: tasks_lost
--- The tasks of hosts that have not been heard of since a time.
+-- The unfinished tasks of hosts that have been silent since a time.
 SELECT t.* FROM tool_tasks AS t JOIN tool_hosts AS h ON h.ws = t.ws AND h.host_id = t.host_id
 WHERE t.ws = :ws AND t.status IN ('queued', 'running') AND h.seen_ms < :before
 ORDER BY t.n LIMIT :limit
 
 -- name: runner_missing
--- Whether tasks wait or run although no host of this workspace was heard since a time.
+-- Whether tasks are queued or running but no host of this workspace has reported since a time.
 SELECT 1 AS missing
 WHERE EXISTS (
     SELECT 1 FROM tool_tasks
@@ -183,65 +183,65 @@ WHERE EXISTS (
   AND NOT EXISTS (SELECT 1 FROM tool_hosts WHERE ws = :ws AND seen_ms >= :since)
 
 -- name: states_with_artifacts
--- The folds that name a stored log which is to stay.
+-- The folds that name a stored log that must be kept.
 SELECT state FROM tool_tasks
 WHERE ws = :ws AND removed_at_ms IS NULL AND state LIKE '%"artifact":"%'
 
 -- name: wakeups_in_force
--- The rules for wake-ups that hold, oldest first.
+-- The wake-up rules in force, oldest first.
 SELECT n, rule FROM tool_wakeups WHERE ws = :ws AND withdrawn = 0 ORDER BY n
 
 -- name: wakeup_add
--- A rule for wake-ups that the operator made.
+-- Add a wake-up rule.
 INSERT INTO tool_wakeups (ws, n, rule, created_seq, last_seq) VALUES (:ws, :n, :rule, :seq, :seq)
 
 -- name: wakeup_withdraw
--- A rule for wake-ups that the operator takes back.
+-- Withdraw a wake-up rule.
 UPDATE tool_wakeups SET withdrawn = 1, last_seq = :seq WHERE ws = :ws AND n = :n AND withdrawn = 0
 RETURNING rule
 
 -- name: output_removed
--- The output of a task that has ended is removed, once; its frames and digests stay.
+-- Mark the output of an ended task as removed, once; its frames and digests stay.
 UPDATE tool_tasks SET removed_at_ms = :now, removed_why = :why
 WHERE ws = :ws AND n = :n AND removed_at_ms IS NULL
   AND status IN ('exited', 'cancelled', 'failed')
 RETURNING n
 
 -- name: typed_add
--- What was typed, until it has reached the terminal.
+-- Hold typed input until it has reached the terminal.
 INSERT INTO tool_typed (workspace, task, op, plain, application)
 VALUES (:ws, :n, :k, :plain, :application)
 
 -- name: typed_one
--- What was typed by one operation.
+-- The typed input of one operation.
 SELECT plain, application FROM tool_typed WHERE workspace = :ws AND task = :n AND op = :k
 
 -- name: typed_gone
--- An operation has its outcome.
+-- Forget the input of an operation that has its outcome.
 DELETE FROM tool_typed WHERE workspace = :ws AND task = :n AND op = :k
 
 -- name: typed_over
--- A task has ended.
+-- Forget all input of a task that has ended.
 DELETE FROM tool_typed WHERE workspace = :ws AND task = :n
 
 -- name: typed_waiting
--- How many times something was typed into a task and has not reached its terminal.
+-- How many inputs of a task have not reached its terminal yet.
 SELECT COUNT(*) AS waiting FROM tool_ops
 WHERE ws = :ws AND n = :n AND pending = 1 AND kind = 'stdin'
 
 -- name: log_of
--- The artifact in which the output of a host elsewhere grows.
+-- The artifact that holds a stream of a remote host.
 SELECT handle FROM tool_logs WHERE ws = :ws AND n = :n AND stream = :stream
 
 -- name: logs_of
--- The artifacts of one task.
+-- The artifacts that hold one task's streams.
 SELECT handle FROM tool_logs WHERE ws = :ws AND n = :n ORDER BY stream
 
 -- name: logs_kept
--- The artifacts that hold output of hosts elsewhere which was not removed.
+-- The artifacts that hold output of remote hosts and have not been removed.
 SELECT log.n, log.handle FROM tool_logs log JOIN tool_tasks task ON task.ws = log.ws AND task.n = log.n
 WHERE log.ws = :ws AND task.removed_at_ms IS NULL
 
 -- name: log_begun
--- Output of a host elsewhere begins to be kept.
+-- Begin to store a stream of a remote host.
 INSERT INTO tool_logs (ws, n, stream, handle) VALUES (:ws, :n, :stream, :handle)

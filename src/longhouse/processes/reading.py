@@ -1,4 +1,4 @@
-"""How tasks are found and looked at: `tool.task_status`, `tool.task_list`."""
+"""Finds and shows tasks: `tool.task_status`, `tool.task_list`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _line(task: dict[str, Any]) -> str:
     slow=True,
 )
 def task_status(tx: Tx, req: TaskStatus) -> ToolTaskStatus:
-    """How a background process stands, by its id or its name."""
+    """Show the state of a background process, by id or name."""
     if (req.task_id is None) == (req.name is None):
         raise InvalidInput(
             "task_id: expected either task_id or name; fix: task_id=PROC-001",
@@ -70,7 +70,7 @@ def task_status(tx: Tx, req: TaskStatus) -> ToolTaskStatus:
     ],
 )
 def list_tasks(tx: Tx, req: ListTasks) -> TaskList:
-    """List background processes, newest first: those that run, of an agent, of a job."""
+    """List background processes, newest first, optionally by status, agent, job or name."""
     rows = _page(tx, req)
     shown = rows[: req.limit]
     more = len(rows) > req.limit

@@ -1,4 +1,4 @@
-"""How this room finds tasks and writes their frames: every change of a task passes through here."""
+"""Finds tasks and writes their frames: every change to a task goes through this module."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SILENT_MS = 30_000
-"""After how long without a word from its runner a host counts as silent."""
+"""How long after the last call from its runner a host counts as silent."""
 
 
 def ref_of(n: int) -> str:
@@ -43,7 +43,7 @@ def number_of(task_id: str) -> int:
 
 
 class Process(NamedTuple):
-    """One task with its fold, as a transaction changes it."""
+    """One task with its spec and folded state, inside a transaction."""
 
     row: Row
     spec: TaskSpec
@@ -62,9 +62,9 @@ class Process(NamedTuple):
         return ref_of(self.row["n"])
 
     def write(self, tx: Tx, frames: Sequence[tuple[str, Mapping[str, Any]]]) -> Process:
-        """Append frames: each to the log and to the task's stream; then the fold of them all.
+        """Append frames to the log and the task's stream, then store the new fold.
 
-        With the last one, whoever a rule names is told.
+        If the task has ended, apply the wake-up rules.
         """
         state, seq = self.state, self.row["last_seq"]
         places = []
@@ -89,41 +89,41 @@ class Process(NamedTuple):
         return Process(row, self.spec, state)
 
     def frames(self, tx: Tx, after: int, limit: int) -> list[Frame]:
-        """Frames from place `after` on, oldest first."""
+        """Frames from position `after` on, oldest first."""
         rows = tx.all(sql.frames_from, n=self.row["n"], at=after, limit=limit)
         return [frame_from(self.task_id, row) for row in rows]
 
 
 def existing(tx: Tx, task_id: str) -> Process:
-    """The task of that id, or UnknownId."""
+    """The task with this id; raises UnknownId if there is none."""
     if row := tx.one(sql.task_one, n=number_of(task_id)):
         return Process.from_row(row)
     raise UnknownId(
         f"task_id: there is no {task_id}",
         recovery="list background processes with tool.task_list",
-        suggest=[Suggestion(ListTasks(), "see which there are")],
+        suggest=[Suggestion(ListTasks(), "list them")],
     )
 
 
 def named(tx: Tx, name: str) -> Process:
-    """The task that has this name now, or had it last."""
+    """The task that has this name now or had it last."""
     if row := tx.one(sql.task_named, name=name):
         return Process.from_row(row)
     raise UnknownId(
-        f"name: no background process was ever called {name!r}",
+        f"name: no background process has ever been named {name!r}",
         recovery="list background processes with tool.task_list",
-        suggest=[Suggestion(ListTasks(), "see which there are")],
+        suggest=[Suggestion(ListTasks(), "list them")],
     )
 
 
 def refuse_stranger(tx: Tx, process: Process, what: str) -> None:
-    """Only who started a task, and those who lead, may tell it what to do."""
+    """Refuse callers other than the task's starter and managers."""
     if _is_yours(tx, process):
         return
     raise Forbidden(
-        f"task_id: {process.task_id} was started under another token; {what} needs that one, or "
+        f"task_id: {process.task_id} was started with another token; {what} needs that token or "
         "the role manager",
-        recovery="ask whoever started it, or a manager",
+        recovery="ask the person or agent that started it, or a manager",
         suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see who started it")],
     )
 
@@ -133,7 +133,7 @@ def _is_yours(tx: Tx, process: Process) -> bool:
 
 
 def name_taken(tx: Tx, name: str) -> Conflict | None:
-    """Why a name cannot be given now."""
+    """Why a name cannot be used now, if it is taken."""
     row = tx.one(sql.task_named, name=name)
     if row is None or row["status"] in ENDED:
         return None
@@ -146,7 +146,7 @@ def name_taken(tx: Tx, name: str) -> Conflict | None:
 
 
 def view_of(tx: Tx, process: Process) -> TaskView:
-    """What a reader is shown: the fold, what was asked for, and its place in the queue."""
+    """The task as readers see it: its fold, its spec, and its position in the queue."""
     row, spec, state = process
     task_id = process.task_id
     queued = state.status == "queued" and row["host_id"] is None

@@ -1,8 +1,8 @@
-"""How long output stays once its task has ended: by age, and by total size.
+"""Removes the output of ended tasks, by age and by total size.
 
-The frames of a task and the digests of its output stay for ever; its folder on this machine goes,
-or the artifacts that hold the output of a host elsewhere. That is recorded first, so whoever reads
-afterwards is told what happened. Output that evidence cites is kept.
+A task's frames and the digests of its output stay forever; only its folder on this machine, or the
+artifacts with a remote host's output, are removed. The removal is recorded first, so that later
+readers learn what happened. Output cited as evidence is kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MB: Final = 1 << 20
 
 
 class _Old(NamedTuple):
-    """Output that goes: of which task, how much, and which limit says so."""
+    """Output to remove: its task, its size, and the limit it exceeds."""
 
     n: int
     bytes: int
@@ -40,7 +40,7 @@ class _Old(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """Output of a task that has ended, in the order in which it goes."""
+    """The output of an ended task; sorted, the oldest is removed first."""
 
     at_ms: int
     n: int
@@ -49,7 +49,7 @@ class _Ended(NamedTuple):
 
 @room.tidies
 def remove_old_output(db: Database, call: Call) -> None:
-    """Remove the folders of ended tasks that are too old, or more than may be kept together."""
+    """Remove the output of ended tasks that is too old or exceeds the quota."""
     facts: ProcessFacts = call.facts.of(ProcessFacts)
     for workspace in db.workspaces():
         folder = host_folder(facts.store, workspace)
@@ -65,7 +65,7 @@ def remove_old_output(db: Database, call: Call) -> None:
 
 
 def _sizes(folder: Path) -> dict[int, int]:
-    """What each task's folder takes on disk."""
+    """The disk space of each task's folder."""
     return {
         number_of(task.name): sum(map(_blocks, _entries(task.path))) * 512
         for task in _entries(folder)
@@ -74,7 +74,7 @@ def _sizes(folder: Path) -> dict[int, int]:
 
 
 def _stored(tx: Tx) -> list[tuple[int, int]]:
-    """What the output of hosts elsewhere takes as artifacts, by task."""
+    """The size of the artifacts with remote hosts' output, by task."""
     keeper, found = artifacts_of(tx), []
     for row in tx.all(sql.logs_kept):
         artifact = keeper.find(tx, row["handle"])
@@ -83,21 +83,21 @@ def _stored(tx: Tx) -> list[tuple[int, int]]:
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    """What is in a folder; nothing, if it has just gone."""
+    """The entries of a folder; empty if it no longer exists."""
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         return list(entries)
     return []
 
 
 def _blocks(file: os.DirEntry[str]) -> int:
-    """How many blocks a file takes; none, if it has just gone."""
+    """How many disk blocks a file uses; 0 if it no longer exists."""
     with suppress(FileNotFoundError):
         return file.stat(follow_symlinks=False).st_blocks
     return 0
 
 
 def _choose(tx: Tx, *, sizes: Mapping[int, int]) -> list[_Old]:
-    """The output that goes, and what an earlier round recorded as removed but did not finish."""
+    """The output to remove, including what an earlier run recorded but did not delete."""
     facts: ProcessFacts = tx.facts.of(ProcessFacts)
     chosen, ended = [], []
     for n, size in sizes.items():
@@ -125,12 +125,12 @@ def _choose(tx: Tx, *, sizes: Mapping[int, int]) -> list[_Old]:
 
 
 def _cited(tx: Tx) -> set[str]:
-    """The tasks whose output some record points at."""
+    """The tasks whose output a record cites."""
     return {ref.partition("@")[0] for holds in tx.facts.registry.holders for ref in holds(tx)}
 
 
 def _record(tx: Tx, *, old: _Old, ends: list[LogEnd]) -> bool:
-    """Write down that the output goes; False when the task has come to life meanwhile."""
+    """Record the removal of output; False if the task has not ended."""
     for end in ends:
         artifacts_of(tx).seal(tx, end.handle, *end.whole)
     row = tx.one(sql.task_one, n=old.n)

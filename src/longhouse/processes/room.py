@@ -1,4 +1,4 @@
-"""What the room's modules declare on, and its SQL."""
+"""The room object that the modules register with, and the room's SQL."""
 
 from longhouse.kernel.rooms import Room
 from longhouse.store.queries import Queries

@@ -1,4 +1,4 @@
-"""The policy rules of a workspace, as data, and what they decide about a task."""
+"""The policy rules of a workspace, and their decisions about tasks."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ __all__ = ["decided", "decision_payload", "rules_of", "still_allowed", "taken_ba
 
 
 def rules_of(tx: Tx) -> list[PolicyRule]:
-    """Those that hold, oldest first."""
+    """The rules in force, oldest first."""
     rows = tx.all(sql.rules_in_force)
     return [msgspec.json.decode(row["rule"], type=PolicyRule) for row in rows]
 
 
 def taken_back(tx: Tx, withdraw: Query, rule: str, listed: Request) -> Row:
-    """A rule that holds no longer, as it was; `listed` is the call that shows those that hold."""
+    """Withdraw a rule and return it; `listed` is the command that lists the rules in force."""
     row = tx.one(withdraw, n=int(rule.rpartition("-")[2]), seq=tx.last_seq() + 1)
     if row is None:
         raise UnknownId(
             f"rule: no {rule} is in force",
-            recovery=f"see {tx.facts.registry.of(listed).cmd}",
-            suggest=[Suggestion(listed, "see which rules hold")],
+            recovery=f"list the rules with {tx.facts.registry.of(listed).cmd}",
+            suggest=[Suggestion(listed, "see which rules are in force")],
         )
     tx.append(POLICY, rule, "withdrawn", {})
     return row
 
 
 def decided(tx: Tx, asked: PolicyRequest) -> PolicyDecision:
-    """What policy says now."""
+    """The decision of the current policy."""
     profile: str = tx.facts.of(ProcessFacts).profile
     return decide(profile, rules_of(tx), asked)
 
 
 def decision_payload(tx: Tx, decision: PolicyDecision) -> dict[str, str]:
-    """What is recorded about a decision of the server."""
+    """The payload that records a decision of the server."""
     return {
         "decision": "allow" if decision.allowed else "deny",
         "rule": decision.rule,
@@ -56,7 +56,7 @@ def decision_payload(tx: Tx, decision: PolicyDecision) -> dict[str, str]:
 
 
 def still_allowed(tx: Tx, process: Process, tool: str) -> bool:
-    """Whether the rules of now let it start: they may have changed since it was asked for."""
+    """Whether the current rules allow the start; they may have changed since the spawn."""
     decision = decided(tx, PolicyRequest(tool, process.spec.args, process.state.mode))
     if not decision.allowed:
         ended = {"status": "failed", "ended_at_ms": tx.now_ms, "cause": "policy_denied"}

@@ -1,9 +1,9 @@
-"""`tool.task_snapshot`, and what the terminal of a task shows: a projection of its recorded bytes.
+"""`tool.task_snapshot`, and the screen of a task's terminal, computed from its recorded bytes.
 
-The screen is the one after the bytes that frames have told of, so whoever takes it and then follows
-the stream from there misses nothing and sees nothing twice. The host leaves a screen behind every
-now and then (`pty.N.screen`), so no more than the bytes since then are emulated again. Secrets are
-starred out in the bytes, and once more in the lines, where a program may have put them together.
+The screen includes exactly the bytes that frames have reported, so a client that takes it and then
+follows the stream misses nothing and sees nothing twice. The host saves a screen from time to time
+(`pty.N.screen`), so only the bytes since then are emulated. Secrets are masked in the bytes and
+again in the lines, since a program may assemble them on the screen.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ Read = Callable[[int, int], Piece]
 
 
 class ShownScreen(NamedTuple):
-    """A screen, and how many bytes of the stream it has shown."""
+    """A screen, and how many bytes of the stream it includes."""
 
     screen: Screen
     offset: int
 
 
 class _Kept(NamedTuple):
-    """A screen that the host left: of what size, after how many bytes, and how to show it."""
+    """A screen saved by the host: its size, its offset, and the bytes that redraw it."""
 
     offset: int
     rows: int
@@ -69,7 +69,7 @@ class _Kept(NamedTuple):
     slow=True,
 )
 def snapshot(tx: Tx, req: SnapshotTask) -> TaskSnapshot:
-    """What to write into a terminal that joins late, and from which byte the stream goes on."""
+    """Get the bytes that redraw a task's screen, and the offset where the stream continues."""
     process = existing(tx, req.task_id)
     screen, offset = screen_of(tx, process)
     data = screen.snapshot()
@@ -78,13 +78,13 @@ def snapshot(tx: Tx, req: SnapshotTask) -> TaskSnapshot:
             screen.scrollback.popleft()
         data = screen.snapshot()
     if len(data) > MOST_SNAPSHOT:
-        screen.drop_styles()  # text counts for more than colours
+        screen.drop_styles()  # text matters more than colours
         data = screen.snapshot()
     if len(data) > MOST_SNAPSHOT:
         raise InvalidInput(
-            f"task_id: the screen of {req.task_id} is too full for one answer: {len(data)} bytes, "
+            f"task_id: the screen of {req.task_id} is too large for one answer: {len(data)} bytes, "
             f"at most {MOST_SNAPSHOT}",
-            recovery="look at its text, or read its output",
+            recovery="get it as text with tool.task_status screen=true, or read its output",
             suggest=[Suggestion(TaskStatus(task_id=req.task_id, screen=True), "see it as text")],
         )
     return TaskSnapshot(
@@ -112,12 +112,12 @@ def screen_view(tx: Tx, process: Process) -> ScreenView:
 
 
 def screen_of(tx: Tx, process: Process) -> ShownScreen:
-    """What the terminal of a task shows after all bytes that its frames tell of."""
+    """What the terminal of a task shows after all bytes reported in its frames."""
     if process.state.mode != "pty":
         raise InvalidInput(
             f"task_id: {process.task_id} has no terminal; a screen needs execution_mode=pty",
-            recovery="read what it printed with tool.output_fetch",
-            suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see how it stands")],
+            recovery="read its output with tool.output_fetch",
+            suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see its current state")],
         )
     stop = process.state.streams["pty"].bytes
     try:
@@ -145,7 +145,7 @@ def _from_log(tx: Tx, process: Process, output: StreamOutput, stop: int) -> Scre
 
 
 def _begun(process: Process, kept: Iterable[_Kept], stop: int) -> tuple[Screen, int]:
-    """The newest screen that was left before `stop`, or an empty one, and its offset."""
+    """The newest saved screen up to `stop`, or an empty one, and its offset."""
     usable = [one for one in kept if one.offset <= stop]
     if not usable:
         return Screen(process.spec.number("rows"), process.spec.number("cols")), 0
@@ -156,7 +156,7 @@ def _begun(process: Process, kept: Iterable[_Kept], stop: int) -> tuple[Screen, 
 
 
 def _pass_on(take: Callable[[bytes], None], read: Read, at: int, stop: int) -> int:
-    """Give a range of the output to `take`, a block at a time; where to go on."""
+    """Pass a range of the output to `take`, a block at a time; returns where to continue."""
     while at < stop and (piece := read(at, min(_BLOCK, stop - at))).data:
         take(piece.data)
         at = piece.next_offset
@@ -164,7 +164,7 @@ def _pass_on(take: Callable[[bytes], None], read: Read, at: int, stop: int) -> i
 
 
 def _from_frames(tx: Tx, process: Process) -> Screen:
-    """The same from what frames carry, where the output lies on another machine."""
+    """The same from the text in frames, if the output is on another machine."""
     screen = Screen(process.spec.number("rows"), process.spec.number("cols"))
     after = 0
     while frames := process.frames(tx, after, _PAGE):
@@ -174,9 +174,9 @@ def _from_frames(tx: Tx, process: Process) -> Screen:
             elif frame["type"] == "tool_task_output_delta":
                 if frame["chunk"] is None:
                     raise StoreError(
-                        f"the screen of {process.task_id} is on the machine that runs it: its "
-                        "frames carry no more text",
-                        recovery="start it with a larger args.max_bytes, or wait for its end",
+                        f"the screen of {process.task_id} is only on the machine that runs it: "
+                        "its frames hold no more text",
+                        recovery="start it with a larger args.max_bytes, or wait until it ends",
                     )
                 screen.feed(frame["chunk"].encode())
         after = frames[-1]["seq"] + 1
@@ -184,7 +184,7 @@ def _from_frames(tx: Tx, process: Process) -> Screen:
 
 
 def _kept(tx: Tx, process: Process) -> list[_Kept]:
-    """The screens that the host left in the task's folder."""
+    """The screens that the host saved in the task's folder."""
     folder = task_folder(tx.facts.of(ProcessFacts).store, tx.workspace, process.task_id)
     found = []
     for name in ("pty.0.screen", "pty.1.screen"):

@@ -1,7 +1,7 @@
-"""`tool.task_spawn`: a task is recorded before anything runs, also when it is refused.
+"""`tool.task_spawn`: records a task before anything runs, even if it is refused.
 
-What the request's types rule out leaves no record. A wrong tool, wrong arguments or a refusal by
-policy is a task that was spawned and failed, with the reason in its frames.
+A request that does not match its types leaves no record. A wrong tool, wrong arguments or a refusal
+by policy becomes a task that was spawned and failed, with the reason in its frames.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["PolicyDenied", "spawn"]
 
 
 class PolicyDenied(Forbidden):
-    """No policy rule allows that."""
+    """No policy rule allows this."""
 
     code = "POLICY_DENIED"
 
@@ -53,18 +53,18 @@ class PolicyDenied(Forbidden):
     example=SpawnTask(tool="bash", args={"command": "make test"}, name="tests"),
 )
 def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
-    """Start a program or a command in the background: a runner takes it up, or the server."""
+    """Start a program or a command in the background; a runner or the server runs it."""
     if len(msgspec.json.encode(req.args)) > MAX_ARGS:
         raise InvalidInput(
             f"args: more than {MAX_ARGS} bytes",
-            recovery="put the script into a file of the workspace and run that",
+            recovery="put the script into a file in the workspace and run that",
         )
     refuse_another_owner(tx, req.job)
     if req.name and (taken := name_taken(tx, req.name)):
         raise taken
     if req.lifetime == "job" and req.job is None:
         raise InvalidInput(
-            "lifetime: job needs the job that it ends with; fix: lifetime=workspace",
+            "lifetime: job requires the argument job; fix: lifetime=workspace",
             recovery="pass job=JOB-001, or lifetime=workspace",
         )
     spec = spec_of(req)
@@ -80,7 +80,7 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
         process = _record(tx, req, msgspec.structs.replace(spec, rules=used, by=by), decision)
     except LonghouseError as error:
         return _refused(req, task_id, spec, error, decision)
-    tx.suggest(TaskStatus(task_id=process.task_id), "see how it stands")
+    tx.suggest(TaskStatus(task_id=process.task_id), "see its current state")
     return ToolTaskSpawned(
         task_id=process.task_id,
         status=process.state.status,
@@ -89,7 +89,7 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
 
 
 def _checked(tx: Tx, req: SpawnTask) -> Command | None:
-    """Refuse what cannot run; the command, where the tool is one of the registry."""
+    """Refuse what cannot run; returns the command if the tool is a registry command."""
     check_secrets(req.args)
     if is_programs_tool(req.tool):
         check_args(req.tool, req.args)
@@ -103,7 +103,7 @@ def _checked(tx: Tx, req: SpawnTask) -> Command | None:
         ) from None
     if command.cmd.startswith("tool.") or command.reveals or req.execution_mode == "pty":
         raise BadSpec(
-            f"tool: {command.cmd} cannot run as a task of mode {req.execution_mode}",
+            f"tool: {command.cmd} cannot run as a task with execution_mode={req.execution_mode}",
             recovery="call it directly",
         )
     refuse_above(tx, command, req.args)
@@ -115,7 +115,7 @@ def _checked(tx: Tx, req: SpawnTask) -> Command | None:
 
 
 def _decided(tx: Tx, req: SpawnTask, command: Command | None) -> PolicyDecision:
-    """What policy says; a command goes by its own name, however it was spelled."""
+    """The policy decision; a command is looked up by its canonical name."""
     tool = command.cmd if command else req.tool
     return decided(tx, PolicyRequest(tool, req.args, req.execution_mode))
 
@@ -125,12 +125,12 @@ def _denied(req: SpawnTask, decision: PolicyDecision) -> PolicyDenied:
 
 
 def _way_on(req: SpawnTask, decision: PolicyDecision) -> str:
-    """What whoever was refused can do, or ask the operator to do."""
+    """What the refused caller can do, or ask the operator to do."""
     if decision.rule.startswith("RULE-"):
-        return f"the operator can take the rule back: longhouse policy withdraw {decision.rule}"
+        return f"the operator can withdraw the rule: longhouse policy withdraw {decision.rule}"
     if decision.rule.endswith(".unreadable"):
         return (
-            "put the line into a script of the workspace; the operator can allow that: "
+            "put the line into a script in the workspace; the operator can allow that: "
             "longhouse policy allow exec ./script.sh"
         )
     if decision.rule.endswith(".env"):
@@ -152,7 +152,7 @@ def _refused(
     error: LonghouseError,
     decision: PolicyDecision | None,
 ) -> Refused:
-    """The error as the answer; the task that never ran, with all that was said, as the record."""
+    """Answer with the error, and record the task that never ran with the reason."""
     error.hints = (*error.hints, {"kind": "task", "task_id": task_id})
     error.suggest = (
         *error.suggest,
@@ -171,7 +171,7 @@ def _refused(
 
 
 def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: PolicyDecision | None) -> Process:
-    """The row and its first frames."""
+    """Add the task's row and its first frames."""
     n = tx.count("processes")
     task_id = ref_of(n)
     lifetime = req.lifetime or ("job" if req.job else "workspace")

@@ -1,7 +1,7 @@
-"""What a task is asked to do, checked: tool, arguments, directory, environment, limits.
+"""The spec of a task, and its checks: tool, arguments, directory, environment, limits.
 
-The shapes of a request are checked before it gets here. What is wrong with a tool or its arguments
-is a `BadSpec`: the task is recorded all the same, as spawned and failed.
+The types of a request are checked before it gets here. A wrong tool or argument is a `BadSpec`: the
+task is recorded anyway, as spawned and failed.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 
 
 class BadSpec(InvalidInput):
-    """The tool does not take these arguments."""
+    """The tool does not accept these arguments."""
 
     code = "INVALID_ARGS"
 
 
 class UnknownToolToRun(InvalidInput):
-    """There is no tool of that name to run."""
+    """There is no tool with that name."""
 
     code = "UNKNOWN_TASK_TOOL"
 
 
 class TaskSpec(Value, frozen=True, kw_only=True):
-    """What the host is told, without any secret."""
+    """What the task should do, as given to the host, without any secrets."""
 
     args: Json
     title: str | None = None
@@ -57,7 +57,7 @@ class TaskSpec(Value, frozen=True, kw_only=True):
     max_processes: int | None = None
     rules: list[Json] = []
     by: Json = {}
-    """Of a command: the standing of who spawned it, beyond owner and role."""
+    """For a command: its spawner's standing besides owner and role."""
 
     @property
     def cwd(self) -> str:
@@ -77,7 +77,7 @@ _DEFAULTS: Final = {
 
 
 def spec_of(req: SpawnTask) -> TaskSpec:
-    """The spec as it was asked for, unchecked."""
+    """The spec as requested, unchecked."""
     return TaskSpec(
         args=req.args,
         title=req.title,
@@ -91,13 +91,13 @@ def spec_of(req: SpawnTask) -> TaskSpec:
 
 
 def check_args(tool: str, args: Mapping[str, Any]) -> None:
-    """Refuse arguments that a program's tool does not take, by their name."""
+    """Refuse arguments that `bash` or `exec` does not accept, by name."""
     if not is_programs_tool(tool):
         return
     for name in args:
         if name not in _TAKES[tool]:
             raise BadSpec(
-                f"args.{name[:80]}: {tool} takes no such argument",
+                f"args.{name[:80]}: {tool} has no such argument",
                 recovery=f"known: {', '.join(sorted(_TAKES[tool]))}",
             )
     if tool == "bash":
@@ -120,12 +120,12 @@ def check_args(tool: str, args: Mapping[str, Any]) -> None:
 
 
 def check_secrets(args: Mapping[str, Any]) -> None:
-    """Refuse a literal that the redaction list knows: what is recorded holds no secret."""
+    """Refuse a literal that looks like a secret: records must not hold secrets."""
     plain = dict(args)
     if redact(plain) != plain:
         raise BadSpec(
-            "args: they hold what looks like a secret, and a task is recorded before it runs",
-            recovery='name where it comes from instead: args.env={"GITHUB_TOKEN": '
+            "args: one value looks like a secret, and a task is recorded before it runs",
+            recovery='name its source instead: args.env={"GITHUB_TOKEN": '
             '{"from": "env:GITHUB_TOKEN"}}, after `longhouse policy allow env GITHUB_TOKEN`',
         )
 
@@ -139,7 +139,7 @@ def _check_text(value: Any, name: str, example: str) -> None:
 
 
 def _check_cwd(value: Any) -> None:
-    """A folder below the workspace's root, by its text; the runner looks at the real path again."""
+    """Refuse paths outside the workspace's root by their text; the runner checks the real path."""
     if value is None:
         return
     path = PurePosixPath(value) if isinstance(value, str) and value else None
@@ -157,7 +157,7 @@ def _check_env(value: Any) -> None:
         raise BadSpec('args.env: expected an object; fix: args.env={"CI": "1"}')
     for name, item in value.items():
         if not _VARIABLE.match(name):
-            raise BadSpec(f"args.env: {name[:80]!r} is not the name of a variable")
+            raise BadSpec(f"args.env: {name[:80]!r} is not a valid variable name")
         if not isinstance(item, str) and env_source(item) is None:
             raise BadSpec(
                 f'args.env.{name}: expected text, or {{"from": "env:NAME"}}',

@@ -1,7 +1,7 @@
-"""What the frames of a task amount to: a pure fold, and the only source of its status.
+"""Folds the frames of a task into its state: pure, and the only source of its status.
 
-The moves between states are a table. A frame that the state does not allow is `IllegalFrame`, so a
-stream that was accepted frame by frame is a legal story from its first frame to its last.
+Transitions are a table. A frame that the state does not allow raises `IllegalFrame`, so a stream
+that was accepted frame by frame is a legal sequence from its first frame to its last.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MOVES: Final[dict[Status, frozenset[Status]]] = {
     "cancelled": frozenset(),
     "failed": frozenset(),
 }
-"""From each status, those that may follow it."""
+"""For each status, the statuses that may follow it."""
 MOST_SIZES: Final = 50
-"""How many sizes of a terminal are kept: those before matter to nobody who looks at it now."""
+"""How many sizes of a terminal are kept; earlier ones do not affect the current screen."""
 
 
 class IllegalFrame(ValueError):
@@ -34,14 +34,14 @@ class IllegalFrame(ValueError):
 
 
 class Gap(Value, frozen=True, kw_only=True, rename={"start": "from", "end": "to"}):
-    """What the cap took out of a log: `from` is the first byte that is gone, `to` the next kept."""
+    """What the cap removed from a log: `from` is the first missing byte, `to` the next kept one."""
 
     start: int
     end: int
 
 
 class LogSeal(Value, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=False):
-    """One log at its end. `sha256` covers all bytes seen, `stored_sha256` those that are kept."""
+    """One log at its end. `sha256` covers all bytes seen, `stored_sha256` the bytes kept."""
 
     bytes_total: int
     bytes_stored: int
@@ -54,7 +54,7 @@ class LogSeal(Value, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
 
 
 class StreamState(Value, frozen=True, kw_only=True):
-    """How far the frames have followed one stream, and how it was sealed."""
+    """How much of one stream the frames have reported, and how it was sealed."""
 
     bytes: int = 0
     inline: int = 0
@@ -62,7 +62,7 @@ class StreamState(Value, frozen=True, kw_only=True):
 
 
 class TaskState(Value, frozen=True, kw_only=True):
-    """Everything about a task that its frames say."""
+    """Everything that the frames say about a task."""
 
     status: Status = "queued"
     next_seq: int = 0
@@ -81,7 +81,7 @@ class TaskState(Value, frozen=True, kw_only=True):
     ports: list[int] = []
     leftovers: list[dict[str, Any]] = []
     sizes: list[tuple[int, int, int]] = []
-    """The last sizes that its terminal was given: from which byte on, rows and columns."""
+    """The last sizes of its terminal: from which byte on, rows and columns."""
 
     @property
     def ended(self) -> bool:
@@ -89,7 +89,7 @@ class TaskState(Value, frozen=True, kw_only=True):
 
 
 def fold(frames: Iterable[Mapping[str, Any]]) -> TaskState:
-    """Apply frames, from the first on."""
+    """The state after these frames, from the first on."""
     state = TaskState()
     for frame in frames:
         state = apply(state, frame["type"], frame)
@@ -99,13 +99,13 @@ def fold(frames: Iterable[Mapping[str, Any]]) -> TaskState:
 def apply(state: TaskState, kind: str, payload: Mapping[str, Any]) -> TaskState:
     """The state after one more frame."""
     if state.ended:
-        raise IllegalFrame(f"the task is {state.status}: no frame follows its last one")
+        raise IllegalFrame(f"the task is {state.status}: no frame follows its last frame")
     if (kind == "tool_task_spawned") != (state.next_seq == 0):
-        raise IllegalFrame("tool_task_spawned is the first frame of a stream, and only that")
+        raise IllegalFrame("tool_task_spawned must be the first frame of a stream, and only that")
     stream = stream_of(kind)
     step = _delta if stream else _STEPS.get(kind)
     if step is None:
-        raise IllegalFrame(f"{kind!r} is no frame of a task")
+        raise IllegalFrame(f"{kind!r} is not a type of task frame")
     return replace(step(state, {"stream": stream, **payload}), next_seq=state.next_seq + 1)
 
 
@@ -119,7 +119,7 @@ def _status(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
     if status not in MOVES[state.status]:
         raise IllegalFrame(f"a task that is {state.status} cannot become {status}")
     if (status == "cancelled") != state.cancelled:
-        raise IllegalFrame("tool_task_cancelled comes just before the status cancelled")
+        raise IllegalFrame("tool_task_cancelled must come just before the status cancelled")
     if state.denied and status != "failed":
         raise IllegalFrame("a task that policy refused can only fail")
     if status == "running":
@@ -153,7 +153,7 @@ def _sealed(state: TaskState, logs: Mapping[str, Any]) -> dict[Stream, StreamSta
         before = streams[name]
         if sealed.bytes_total < before.bytes:
             raise IllegalFrame(
-                f"{name} ends at {sealed.bytes_total}, before the {before.bytes} bytes it had"
+                f"{name} ends at {sealed.bytes_total}, but already had {before.bytes} bytes"
             )
         streams[name] = replace(before, bytes=sealed.bytes_total, seal=sealed)
     return streams
@@ -168,8 +168,8 @@ def _delta(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
     before = state.streams[name]
     if payload["offset_bytes"] != before.bytes:
         raise IllegalFrame(
-            f"{name} goes on at {before.bytes}, not at {payload['offset_bytes']}: no byte is left "
-            "out and none told twice"
+            f"{name} continues at {before.bytes}, not at {payload['offset_bytes']}: bytes must be "
+            "neither skipped nor repeated"
         )
     inline = payload["bytes"] if payload.get("chunk") else 0
     after = replace(before, bytes=before.bytes + payload["bytes"], inline=before.inline + inline)
@@ -178,13 +178,13 @@ def _delta(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
 
 def _cancel_requested(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
     if state.cancel_reason is not None:
-        raise IllegalFrame("the task has been asked to end before")
+        raise IllegalFrame("the task has already been asked to end")
     return replace(state, cancel_reason=payload["reason"])
 
 
 def _cancelled(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
     if state.cancel_reason is None or state.cancelled:
-        raise IllegalFrame("tool_task_cancelled follows one tool_task_cancel_requested")
+        raise IllegalFrame("tool_task_cancelled must follow one tool_task_cancel_requested")
     return replace(state, cancelled=True)
 
 

@@ -1,6 +1,6 @@
-"""`tool.task_stream_events` and `tool.task_wait`: a task as it goes on, without asking again.
+"""`tool.task_stream_events` and `tool.task_wait`: follow a task without polling.
 
-Both look at the store, so whoever comes late, slowly or again sees the same stream.
+Both read from the store, so clients that join late, read slowly or reconnect see the same stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["stream_events", "wait"]
     trim=[Pop("frames", leave=1, cursor="seq"), Clip("frames.chunk", 400)],
 )
 def stream_events(tx: Tx, req: StreamEvents) -> TaskEvents | Wait:
-    """Read the frames of a task in order; at its end no more come."""
+    """Read the frames of a task in order; none follow its end."""
     process = existing(tx, req.task_id)
     frames = process.frames(tx, req.after_seq + 1, req.limit + 1)
     shown = frames[: req.limit]
@@ -50,10 +50,10 @@ def stream_events(tx: Tx, req: StreamEvents) -> TaskEvents | Wait:
     slow=True,
 )
 def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
-    """Wait until a task has ended, printed or shows a line that matches, or listens on a port."""
+    """Wait until a task ends, prints or shows a matching line, or listens on a port."""
     if (req.until in ("line", "screen")) != (req.pattern is not None):
         raise InvalidInput(
-            "pattern: expected with until=line or screen, and only then; "
+            "pattern: required with until=line or until=screen, and only then; "
             "fix: until=line pattern=ready",
             recovery="until=line and until=screen take a pattern, until=port may take a port",
         )
@@ -84,7 +84,7 @@ def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
 
 
 def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | None]:
-    """The first line that matches, in the first stream that has one, secrets starred out."""
+    """The first matching line in the first stream that has one, with secrets masked."""
     searches: LineSearches = tx.facts.of(LineSearches)
     for stream in process.state.streams:
         found = searches.first_line(tx, process, stream, pattern)
@@ -95,7 +95,7 @@ def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | Non
 
 
 def _on_screen(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | None]:
-    """The first row that matches on the screen as it is now, and after how many bytes that was."""
+    """The first matching row of the current screen, and the screen's offset."""
     words = [part for part in pattern.split("*") if part]
     screen, offset = screen_of(tx, process)
     for row in screen.lines():

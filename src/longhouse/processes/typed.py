@@ -1,8 +1,8 @@
-"""What was typed, from the call until it has reached its terminal; it is kept nowhere else.
+"""Holds typed input from the call until it has reached its terminal; it is stored nowhere else.
 
-The record of an operation says how many bytes it was. The bytes themselves are in this server's
-memory; where several servers share a store, in a table that the database does not log. If they are
-gone before a runner took them, the operation fails and says so.
+The record of an operation only has its length. The bytes themselves are in this server's memory or,
+if several servers share a store, in a table that the database does not log. If they are lost before
+a runner has fetched them, the operation fails with that reason.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Typed", "forget", "keep", "kept"]
 
 
 class Typed(NamedTuple):
-    """Bytes to type; others where the program asked for application keys, and it matters."""
+    """Bytes to type, and the bytes for application-key mode if they differ."""
 
     plain: bytes
     application: bytes = b""
 
 
 class _Memory:
-    """What one house has in memory, by workspace, task and operation."""
+    """One house's typed input in memory, by workspace, task and operation."""
 
     def __init__(self, *, shared: bool) -> None:
         self.shared = shared
@@ -55,7 +55,7 @@ class _Memory:
 
 
 def keep(tx: Tx, n: int, k: int, typed: Typed) -> None:
-    """Keep what an operation types."""
+    """Hold the input of an operation."""
     memory = tx.facts.of(_Memory)
     if memory.shared:
         plain, application = (b64encode(data).decode() for data in typed)
@@ -65,7 +65,7 @@ def keep(tx: Tx, n: int, k: int, typed: Typed) -> None:
 
 
 def kept(tx: Tx, n: int, k: int) -> Typed | None:
-    """What an operation types; None if a server that had it is gone."""
+    """The input of an operation; None if the server that held it is gone."""
     memory: _Memory = tx.facts.of(_Memory)
     if not memory.shared:
         return memory.get(tx.ws, n, k)
@@ -74,7 +74,7 @@ def kept(tx: Tx, n: int, k: int) -> Typed | None:
 
 
 def forget(tx: Tx, n: int, k: int | None = None) -> None:
-    """An operation of a task, or the task, is over."""
+    """Drop the input of one operation or, without `k`, of the whole task."""
     memory = tx.facts.of(_Memory)
     if not memory.shared:
         memory.forget(tx.ws, n, k)

@@ -1,4 +1,4 @@
-"""What is done while nobody looks: tasks end with their job, and none runs for ever unseen."""
+"""Periodic upkeep: ends tasks with their job, and gives up tasks of lost hosts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from longhouse.store.tx import sql as log_sql
 __all__ = ["LOST_MS", "end_with_their_jobs", "give_up_lost_hosts", "held_logs"]
 
 LOST_MS: Final = 24 * 3_600_000
-"""After how long without a word from its host a task is given up."""
+"""How long a host must be silent before its tasks are given up."""
 _PAGE = 200
 _OVER = ("DONE", "FAILED", "CANCELED")
 
 
 @room.every(2)
 def end_with_their_jobs(tx: Tx) -> None:
-    """End the tasks of lifetime `job` whose job has ended."""
+    """End tasks with lifetime `job` whose job has ended."""
     for row in tx.all(sql.tasks_of_jobs, limit=_PAGE):
         process = Process.from_row(row)
         if process.state.cancel_reason is None and _job_is_over(tx, row["job_id"]):
@@ -35,7 +35,7 @@ def end_with_their_jobs(tx: Tx) -> None:
 
 @room.every(60)
 def give_up_lost_hosts(tx: Tx) -> None:
-    """End the tasks whose host has not been heard of for a day: nobody saw how they ended."""
+    """End the tasks of hosts that have been silent for a day; how they ended is unknown."""
     for row in tx.all(sql.tasks_lost, before=tx.now_ms - LOST_MS, limit=_PAGE):
         process = Process.from_row(row)
         ran = process.state.status == "running" and process.state.mode == "pipes"
@@ -44,7 +44,7 @@ def give_up_lost_hosts(tx: Tx) -> None:
             started_at_ms=process.state.started_at_ms,
             ended_at_ms=tx.now_ms,
             cause="host_lost",
-            error=None if ran else "its host was not heard of for a day",
+            error=None if ran else "its host was silent for a day",
         )
         process.write(tx, [("tool_task_status", over)])
         tx.run(sql.ops_over, n=row["n"])
@@ -52,14 +52,14 @@ def give_up_lost_hosts(tx: Tx) -> None:
 
 
 def _job_is_over(tx: Tx, job: str) -> bool:
-    """By the newest event of the job, which says its status."""
+    """Whether the newest event of the job has a final status."""
     rows = tx.all(log_sql.log_of_subject_before, subject=job, before=2**62, limit=1)
     return bool(rows) and LogRow.from_row(rows[0]).data.get("status") in _OVER
 
 
 @room.holds_artifacts
 def held_logs(tx: Tx) -> Iterator[str]:
-    """The artifacts that hold the output of tasks, unless it was removed."""
+    """The artifacts that hold output of tasks and have not been removed."""
     for row in tx.all(sql.logs_kept):
         yield row["handle"]
     for row in tx.all(sql.states_with_artifacts):

@@ -1,4 +1,4 @@
-"""`tool.wakeup_*`: the operator's rules for who is told when a task ends."""
+"""`tool.wakeup_*`: the operator's rules for who is notified when a task ends."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ __all__ = ["add_wakeup", "list_wakeups", "remove_wakeup"]
     example=AddWakeup(name="tests", ending="failure", agent="amber-otter"),
 )
 def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
-    """Have the end of matching tasks told to an agent or a job; the operator's alone."""
+    """Notify an agent or a job when matching tasks end; operators only."""
     if (req.agent is None) == (req.job is None):
         raise InvalidInput(
-            "agent: say who is told, an agent or a job; fix: agent=amber-otter",
-            recovery="give either agent or job",
+            "agent: name who to notify, an agent or a job; fix: agent=amber-otter",
+            recovery="pass either agent or job",
         )
     n = tx.count("tool_wakeups")
     rule = WakeupRule(
@@ -61,7 +61,7 @@ def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
     trim=[Pop("rules", leave=1)],
 )
 def list_wakeups(tx: Tx, req: ListWakeups) -> WakeupRules:
-    """Show the rules by which the end of a task is told to somebody."""
+    """Show the rules for who is notified when tasks end."""
     rules = wakeups_of(tx)
     return WakeupRules(rules=rules, count=len(rules))
 
@@ -74,6 +74,6 @@ def list_wakeups(tx: Tx, req: ListWakeups) -> WakeupRules:
     example=RemoveWakeup(rule="WAKE-001"),
 )
 def remove_wakeup(tx: Tx, req: RemoveWakeup) -> WakeupMade:
-    """Take a rule back: from now on it tells nobody anything."""
+    """Withdraw a wake-up rule: from now on it notifies no one."""
     row = taken_back(tx, sql.wakeup_withdraw, req.rule, ListWakeups())
     return WakeupMade(rule=msgspec.json.decode(row["rule"], type=WakeupRule), in_force=False)

@@ -1,9 +1,9 @@
-"""Who is told when a task ends: nobody, unless a rule of the operator says so.
+"""Applies wake-up rules when a task ends; without a rule of the operator, no one is notified.
 
-A rule is applied in the transaction that writes the last frame of a task, so it is applied once,
-whatever crashes and is sent again, and never to a recording. All that it does is write a message;
-what the agent or the job makes of it is theirs. Each application is an event that names the rule,
-also if nobody could be told.
+A rule is applied in the transaction that writes the last frame of a task, so it is applied exactly
+once, whatever crashes or is retried, and never to a recording. It only writes a message; the agent
+or job decides what to do with it. Each application is an event that names the rule, even if the
+message could not be delivered.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from longhouse.store.tx import Tx
 __all__ = ["POLICY", "Told", "tell", "wake", "wakeups_of", "way_to"]
 
 POLICY: Final = "policy"
-"""The stream of the workspace's log in which rules and what they did are noted."""
+"""The stream of the workspace's log that records rules and their effects."""
 _AGENT: Final = "processes.agent_inbox"
 _JOB: Final = "processes.job_thread"
 
 
 class Told(Protocol):
-    """Somebody who can be told something; a room beside this one provides it."""
+    """A way to deliver messages, provided by another room."""
 
     def check(self, tx: Tx, who: str) -> None:
-        """Refuse who is not there."""
+        """Refuse an unknown recipient."""
 
     def tell(self, tx: Tx, who: str, sender: str, text: str, about: str) -> str:
-        """Tell them; its first line is what it is about. The ref of the message."""
+        """Deliver a message whose first line is its subject; returns its ref."""
 
 
 def way_to(tx: Tx, rule: WakeupRule) -> tuple[Told, str]:
-    """How whom the rule names is told, and who that is."""
+    """How to reach the recipient of a rule, and who that is."""
     provided = tx.facts.registry.provided
     if rule.agent is not None:
         return provided[_AGENT](), rule.agent
@@ -50,13 +50,13 @@ def way_to(tx: Tx, rule: WakeupRule) -> tuple[Told, str]:
 
 
 def wakeups_of(tx: Tx) -> list[WakeupRule]:
-    """The rules that hold, oldest first."""
+    """The wake-up rules in force, oldest first."""
     rows = tx.all(sql.wakeups_in_force)
     return [msgspec.json.decode(row["rule"], type=WakeupRule) for row in rows]
 
 
 def wake(tx: Tx, task_id: str, row: Row, state: TaskState) -> None:
-    """Apply every rule to a task that has just ended; one that never began has no end to tell."""
+    """Apply every rule to a task that has just ended, unless it never started."""
     if row["tool"] == RECORDING or (row["host_id"] is None and state.started_at_ms is None):
         return
     for rule in wakeups_of(tx):
@@ -74,7 +74,7 @@ def _matches(rule: WakeupRule, row: Row, state: TaskState) -> bool:
 
 
 def tell(tx: Tx, rule: WakeupRule, task_id: str, row: Row, state: TaskState) -> None:
-    """Write the message, and the event that says which rule did."""
+    """Write the message, and the event that names the rule."""
     refs = [_ref(task_id, stream, state) for stream in state.streams]
     about: dict[str, Any] = {
         "task_id": task_id,

@@ -55,11 +55,11 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TaskDesk, s
         ("stdin", {"chunk_b64": "a*=="}, "chunk_b64: not base64"),
         ("stdin", {"chunk_b64": "aGkK*"}, "chunk_b64: not base64"),
         ("stdin", {"chunk_b64": "aGk=aGk="}, "chunk_b64: not base64"),
-        ("stdin", {}, "chunk_b64: expected base64 of what is typed, or keys, or eof=true"),
+        ("stdin", {}, "chunk_b64: expected the input as base64, or keys, or eof=true"),
         ("resize", {"rows": 0, "cols": 80}, "rows"),
         ("resize", {"rows": 24, "cols": 65_536}, "cols"),
-        ("signal", {"signal": "BOOM"}, "signal: 'BOOM' is none that is sent"),
-        ("signal", {"signal": "9"}, "signal: '9' is none that is sent"),
+        ("signal", {"signal": "BOOM"}, "signal: 'BOOM' cannot be sent"),
+        ("signal", {"signal": "9"}, "signal: '9' cannot be sent"),
     ],
 )
 def test_bad_input_is_refused_by_its_name_and_changes_nothing(

@@ -1,1 +1,1 @@
-"""What the commands of the processes room take and give, by concept."""
+"""The requests and results of the processes room, by concept."""

@@ -1,4 +1,4 @@
-"""Requests and results of telling a running task something."""
+"""Requests and results for controlling a running task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Size = Annotated[int, Meta(ge=1, le=65_535)]
 
 
 class WriteStdin(Request["OpLogged"], frozen=True, kw_only=True):
-    """Type into the terminal of a task, bytes or keys by their names; `eof` ends its input."""
+    """Type into the terminal of a task, as bytes or named keys; `eof` ends its input."""
 
     task_id: TaskArg
     chunk_b64: Annotated[str, Meta(max_length=16_384)] | None = None
@@ -27,7 +27,7 @@ class WriteStdin(Request["OpLogged"], frozen=True, kw_only=True):
             Meta(
                 min_length=1,
                 max_length=1_000,
-                description="text, and keys as tmux names them: Enter, Tab, Up, C-c, M-x",
+                description="text and keys with their tmux names: Enter, Tab, Up, C-c, M-x",
                 examples=[["make test", "Enter"]],
             ),
         ]
@@ -52,7 +52,7 @@ class SignalTask(Request["OpLogged"], frozen=True, kw_only=True):
 
 
 class OpLogged(Result, frozen=True, kw_only=True):
-    """It is logged, not yet done: its outcome is a frame with the same `op_id`."""
+    """The operation is logged, not yet done; its outcome is a frame with the same `op_id`."""
 
     task_id: str
     op_id: str

@@ -1,4 +1,4 @@
-"""Requests and results of reading a task's output and its frames, and of waiting for it."""
+"""Requests and results for reading a task's output and frames, and for waiting for it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Count = Annotated[int, Meta(ge=1, le=2**53)]
 
 
 class FetchOutput(Request["OutputFetched"], frozen=True, kw_only=True):
-    """Read output as text: bytes from an offset, lines from a line on, or the last lines."""
+    """Read output as text: bytes from an offset, lines from a line number, or the last lines."""
 
     task_id: TaskArg
     stream: Stream | None = None
@@ -44,7 +44,7 @@ class FetchOutput(Request["OutputFetched"], frozen=True, kw_only=True):
 
 
 class OutputPart(Value, frozen=True, kw_only=True):
-    """A run of the output; joined in order, the parts are the range that was read."""
+    """A part of the output; joined in order, the parts are the range that was read."""
 
     offset_bytes: int
     next_offset: int
@@ -52,7 +52,7 @@ class OutputPart(Value, frozen=True, kw_only=True):
 
 
 class OutputFetched(Result, frozen=True, kw_only=True, omit_defaults=False):
-    """`capped` says that the middle of the log was not kept, `gap` that this read met the hole."""
+    """`capped` means that the middle of the log was not kept; `gap`, that this read reached it."""
 
     task_id: str
     stream: Stream
@@ -90,7 +90,7 @@ class RawOutput(Result, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class StoreOutput(Request["OutputStored"], frozen=True, kw_only=True):
-    """Keep the output of a task that has ended as an artifact."""
+    """Store the output of an ended task as an artifact."""
 
     task_id: TaskArg
     stream: Stream | None = None
@@ -106,7 +106,7 @@ class OutputStored(Result, frozen=True, kw_only=True):
 
 
 class StreamEvents(Request["TaskEvents"], frozen=True, kw_only=True):
-    """Read frames after a seq of the task's stream; with `timeout_ms`, wait until there are any."""
+    """Read the frames after a seq of the task's stream; `timeout_ms` waits until there are any."""
 
     task_id: TaskArg
     after_seq: Annotated[int, Meta(ge=-1, le=2**53)] = -1
@@ -125,14 +125,14 @@ class TaskEvents(Result, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class WaitTask(Request["TaskWaited"], frozen=True, kw_only=True):
-    """Wait until a task has ended, printed a line, shows a line on its screen, or listens."""
+    """Wait until a task ends, prints a line, shows a line on its screen, or opens a port."""
 
     task_id: TaskArg
     until: Literal["exit", "line", "port", "screen"] = "exit"
     pattern: (
         Annotated[
             str,
-            Meta(min_length=1, max_length=400, description="text of a line; * stands for any"),
+            Meta(min_length=1, max_length=400, description="text in a line; * matches anything"),
         ]
         | None
     ) = None

@@ -1,4 +1,4 @@
-"""Requests and results of the policy for background processes."""
+"""Requests and results for the policy on background processes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PolicyShown(Result, frozen=True, kw_only=True):
 
 
 class TryPolicy(Request["PolicyTested"], frozen=True, kw_only=True):
-    """Ask what policy would say, without starting anything."""
+    """Ask what the policy would decide, without starting anything."""
 
     tool: Annotated[str, Meta(min_length=1, max_length=128)]
     args: Json = {}
@@ -57,7 +57,7 @@ class PolicyTested(Result, frozen=True, kw_only=True):
 
 
 class AllowTool(Request["RuleMade"], frozen=True, kw_only=True):
-    """Add a rule: what may start, or with effect=deny what may not."""
+    """Add a rule for what may start or, with effect=deny, what may not."""
 
     tool: ToolName
     pattern: Annotated[str, Meta(min_length=1, max_length=400)] | None = None
@@ -67,7 +67,7 @@ class AllowTool(Request["RuleMade"], frozen=True, kw_only=True):
 
 
 class WithdrawRule(Request["RuleMade"], frozen=True, kw_only=True):
-    """Take a rule back."""
+    """Withdraw a rule."""
 
     rule: Annotated[str, Meta(pattern=r"\ARULE-[0-9]{3,12}\Z", examples=["RULE-001"])]
 

@@ -1,4 +1,4 @@
-"""Requests and results of recordings: a task that has ended, as a file and back."""
+"""Requests and results for recordings: exporting an ended task to a file, and importing one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = Annotated[
 
 
 class ExportRecording(Request["RecordingPage"], frozen=True, kw_only=True):
-    """Read the recording of a task that has ended, from a `cursor` on."""
+    """Read the recording of an ended task, from a `cursor` on."""
 
     task_id: TaskArg
     cursor: Place | None = None
@@ -36,10 +36,10 @@ class RecordingPage(Result, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ImportRecording(Request["RecordingImported"], frozen=True, kw_only=True):
-    """Take a recording, or an asciicast v3, into this workspace, to be looked at.
+    """Import a recording or an asciicast v3 into this workspace, for viewing.
 
-    A file of up to a megabyte fits into `content_b64`; a larger one is first stored as `artifact`,
-    in parts that `docs.artifact.join` puts together.
+    A file of up to a megabyte fits into `content_b64`; store a larger one as an `artifact` first,
+    in parts that `docs.artifact.join` joins.
     """
 
     artifact: (

@@ -1,4 +1,4 @@
-"""Requests and results of runners: what they claim, hold, are told and append."""
+"""Requests and results for runners: claiming, holding, watching and appending."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ Said = Annotated[str, Meta(max_length=4_000)]
 class Op(Value, frozen=True, kw_only=True, omit_defaults=False):
     """A control operation that has no outcome yet: `cancel`, `stdin`, `resize` or `signal`.
 
-    That of `stdin` has what was typed in `chunk_b64`, and in `application_b64` if it is another
-    where the program asked for application keys; or `lost`, and then it must fail.
+    A `stdin` payload holds the input in `chunk_b64` and, if it differs in application-key mode, in
+    `application_b64`; or `lost`, and then the operation must fail.
     """
 
     op_id: str
@@ -55,10 +55,10 @@ class Op(Value, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class EnvVar(Value, frozen=True, kw_only=True, omit_defaults=False):
-    """A variable for the task: its `value`, or the variable of the host that it is taken from.
+    """A variable for the task: its `value`, or the runner's variable it comes from.
 
-    A list of these and not an object: a name that looks like a secret's would have its value hidden
-    in the answer.
+    These form a list and not an object, since the answer would redact the value of a name that
+    looks like a secret.
     """
 
     name: str
@@ -67,10 +67,10 @@ class EnvVar(Value, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
-    """A task as the runner of its host sees it: what to start, and where its frames go on.
+    """A task as its host's runner sees it: what to start, and where its frames continue.
 
-    `next_seq` and `streams` say how far the server has followed it, so that any runner of the host
-    continues exactly there. `rules` are those by which the server's policy let it pass.
+    `next_seq` and `streams` say how far it has been reported, so that any runner of the host
+    continues exactly there. `rules` are the ones by which the server's policy allowed it.
     """
 
     task_id: str
@@ -96,7 +96,7 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class HeldTasks(Request["HostHeld"], frozen=True, kw_only=True):
-    """Speak for a host from now on, and learn which tasks it has; `after` asks for the rest."""
+    """Become the runner that speaks for a host, and get its tasks; `after` gets the next page."""
 
     runner_id: RunnerId
     host_id: HostId
@@ -104,7 +104,7 @@ class HeldTasks(Request["HostHeld"], frozen=True, kw_only=True):
 
 
 class HostHeld(Result, frozen=True, kw_only=True):
-    """`revision` is the fence of everything that this runner does for the host."""
+    """`revision` fences everything this runner does for the host."""
 
     host_id: str
     revision: int
@@ -116,7 +116,7 @@ class HostHeld(Result, frozen=True, kw_only=True):
 
 
 class ClaimTasks(Request["TasksClaimed"], frozen=True, kw_only=True):
-    """Take tasks that wait, oldest first, for a host that this runner speaks for."""
+    """Claim waiting tasks, oldest first, for a host that this runner speaks for."""
 
     runner_id: RunnerId
     host_id: HostId
@@ -131,7 +131,7 @@ class TasksClaimed(Result, frozen=True, kw_only=True):
 
 
 class WatchHost(Request["HostWatched"], frozen=True, kw_only=True):
-    """Wait until there is a task to claim, or an operation that was logged after `after_seq`."""
+    """Wait until there is a task to claim, or an operation logged after `after_seq`."""
 
     runner_id: RunnerId
     host_id: HostId
@@ -148,7 +148,7 @@ class HostWatched(Result, frozen=True, kw_only=True):
 
 
 class NewFrame(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One frame as a runner writes it; each type takes its own fields of these."""
+    """One frame as a runner writes it; each type uses a subset of these fields."""
 
     type: Literal[
         "tool_task_status",
@@ -189,7 +189,7 @@ class NewFrame(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class AppendFrames(Request["FramesAppended"], frozen=True, kw_only=True):
-    """Append frames to the stream of a task whose host this runner speaks for."""
+    """Append frames to a task's stream, as the runner that speaks for its host."""
 
     task_id: ToolTaskId
     runner_id: RunnerId
@@ -199,10 +199,10 @@ class AppendFrames(Request["FramesAppended"], frozen=True, kw_only=True):
 
 
 class AppendOutput(Request["OutputAppended"], frozen=True, kw_only=True):
-    """Keep output of a task whose host's folder no server can read.
+    """Store output of a task whose host's folder servers cannot read.
 
-    Nothing is kept unless `offset_bytes` is where the log goes on; the first call begins it. From
-    `skip_to` on the next bytes come: what lies before that is lost. `eof` seals the log.
+    Nothing is stored unless `offset_bytes` is the end of the log; the first call begins it. With
+    `skip_to`, the log continues there, and the bytes in between are lost. `eof` seals the log.
     """
 
     task_id: ToolTaskId
@@ -216,7 +216,7 @@ class AppendOutput(Request["OutputAppended"], frozen=True, kw_only=True):
 
 
 class OutputAppended(Result, frozen=True, kw_only=True):
-    """`next_offset` is how much is there; `artifact` the digest of what is kept, once sealed."""
+    """`next_offset` is the log's length; `artifact` is the stored bytes' digest, once sealed."""
 
     task_id: str
     stream: Stream

@@ -1,4 +1,4 @@
-"""Requests and results of looking at the terminal of a task."""
+"""Requests and results for viewing the terminal of a task."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["CursorPlace", "ScreenView", "SnapshotTask", "TaskSnapshot"]
 
 
 class SnapshotTask(Request["TaskSnapshot"], frozen=True, kw_only=True):
-    """Ask for the screen of a task's terminal as bytes that show it elsewhere."""
+    """Get the screen of a task's terminal as bytes that redraw it in another terminal."""
 
     task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
 
 
 class TaskSnapshot(Result, frozen=True, kw_only=True):
-    """Write `data_b64` into a terminal of this size, then what the stream holds from `offset` on.
+    """Write `data_b64` into a terminal of this size, then the stream from `offset` on.
 
-    Frames after `seq` carry exactly that.
+    The frames after `seq` carry exactly those bytes.
     """
 
     task_id: str

@@ -1,4 +1,4 @@
-"""Requests and results of those who start, watch and end tool tasks."""
+"""Requests and results for starting, watching and ending tool tasks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Reason = Annotated[str, Meta(min_length=1, max_length=400)]
 Ms = Annotated[int, Meta(ge=1, le=2_592_000_000)]
 
 RECORDING = "recording"
-"""The tool of a task that was imported: it tells what happened elsewhere, and ran nothing here."""
+"""The tool of an imported task: it describes what happened elsewhere, and never ran here."""
 
 
 class SpawnTask(Request["ToolTaskSpawned"], frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class ToolTaskSpawned(Result, frozen=True, kw_only=True):
 
 
 class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
-    """A task as its frames say it is, with what it was asked for."""
+    """A task: the state from its frames, and the parameters it was spawned with."""
 
     task_id: str
     ref: str
@@ -87,7 +87,7 @@ class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
     execution_mode: Mode
     cwd: str | None
     agent_id: str | None
-    yours: Annotated[bool, Meta(description="whether you may tell it what to do")]
+    yours: Annotated[bool, Meta(description="whether you may control it")]
     job: str | None
     step: str | None
     lifetime: Lifetime
@@ -109,14 +109,14 @@ class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class CursorPlace(Value, frozen=True, kw_only=True, omit_defaults=False):
-    """Counted from 0."""
+    """The cursor's position, counted from 0."""
 
     row: int
     col: int
 
 
 class ScreenView(Value, frozen=True, kw_only=True, omit_defaults=False):
-    """What a terminal shows, as text without the blanks at the end of lines and below the last."""
+    """What a terminal shows, as text without trailing spaces and trailing empty lines."""
 
     rows: int
     cols: int
@@ -126,7 +126,7 @@ class ScreenView(Value, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class TaskStatus(Request["ToolTaskStatus"], frozen=True, kw_only=True):
-    """Ask how a task stands, by its id or by its name; with `screen`, what its terminal shows."""
+    """Get the state of a task by id or name; with `screen`, also what its terminal shows."""
 
     task_id: Annotated[ToolTaskId, also("id", "ref", "task")] | None = None
     name: TaskName | None = None
@@ -158,7 +158,7 @@ class TaskList(Result, frozen=True, kw_only=True):
 
 
 class CancelTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
-    """End a task: at once while it waits, else by TERM and, after its grace, KILL."""
+    """End a task: at once if it is waiting, else with TERM and, after its grace period, KILL."""
 
     task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
     reason: Reason = "cancel"
@@ -174,9 +174,9 @@ class ProcessOpened(Result, frozen=True, kw_only=True):
 
     @property
     def receipt(self) -> dict[str, Any]:
-        """What it says to who wants proof: the command, its exit code, the digest of its output.
+        """The task as proof: the command, its exit code, the digest of its output.
 
-        A recording was written by whoever made the file, so it proves nothing.
+        A recording proves nothing, since anyone could have written the file.
         """
         args, logs = self.task.args, self.task.artifacts["logs"]
         line = args.get("command") or " ".join(map(str, args.get("argv", ())))

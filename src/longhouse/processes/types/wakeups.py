@@ -1,4 +1,4 @@
-"""Requests and results of wake-ups: rules that tell somebody of the end of a task."""
+"""Requests and results for wake-ups: rules that notify an agent or a job when a task ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NamePattern = Annotated[
     str,
     Meta(
         pattern=r"\A[a-z0-9*][a-z0-9._*-]{0,63}\Z",
-        title="the name of a task; * stands for any letters",
+        title="the name of a task; * matches any characters",
         examples=["tests"],
     ),
 ]
@@ -32,7 +32,7 @@ Ending = Literal["any", "success", "failure"]
 
 
 class WakeupRule(Value, frozen=True, kw_only=True):
-    """Which ends are told, and to whom: an agent's inbox, or the thread of a job."""
+    """Which endings to report, and where: to an agent's inbox or the thread of a job."""
 
     id: str
     name: str | None = None
@@ -44,7 +44,7 @@ class WakeupRule(Value, frozen=True, kw_only=True):
 
 
 class AddWakeup(Request["WakeupMade"], frozen=True, kw_only=True):
-    """Tell an agent or a job whenever a task ends that matches all that is given."""
+    """Notify an agent or a job whenever a task that matches all given fields ends."""
 
     name: NamePattern | None = None
     tool: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
@@ -67,7 +67,7 @@ class WakeupMade(Result, frozen=True, kw_only=True):
 
 
 class ListWakeups(Request["WakeupRules"], frozen=True, kw_only=True):
-    """Show who is told of the end of tasks."""
+    """Show who is notified when tasks end."""
 
 
 class WakeupRules(Result, frozen=True, kw_only=True):
@@ -76,6 +76,6 @@ class WakeupRules(Result, frozen=True, kw_only=True):
 
 
 class RemoveWakeup(Request["WakeupMade"], frozen=True, kw_only=True):
-    """Take a rule for wake-ups back."""
+    """Withdraw a wake-up rule."""
 
     rule: Annotated[str, Meta(pattern=r"\AWAKE-[0-9]{3,12}\Z", examples=["WAKE-001"])]
