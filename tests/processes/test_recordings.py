@@ -344,7 +344,7 @@ def test_a_recording_in_the_call_itself_is_the_same_as_one_that_was_stored(lh: L
         ({}, "one of them"),
         ({"artifact": "artifact:2cf24dba5fb0", "content_b64": "aGk="}, "one of them"),
         ({"content_b64": "a*=="}, "content_b64: not base64"),
-        ({"content_b64": "aGk="}, "content_b64: this is no recording"),
+        ({"content_b64": "aGk="}, "content_b64: this is not a recording"),
     ],
 )
 def test_an_import_needs_one_recording(lh: Lh, given: dict[str, str], said: str) -> None:

@@ -222,7 +222,7 @@ def test_without_the_hosts_folder_frames_are_the_screen_as_long_as_they_carry_te
     assert (task.screen["text"], task.screen["rows"]) == ("from afar", 10)
     task.tell(b"!" * 100, text=False)
     error = lh.refused("tool.task_status", task_id=task.task, screen=True)
-    assert "is on the machine that runs it" in error["message"]
+    assert "is only on the machine that runs it" in error["message"]
     assert "args.max_bytes" in error["recovery"]
 
 

@@ -353,7 +353,9 @@ def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) 
     job = rig.run("done()")
     assert rig.status(job) == "QUEUED"
     (released,) = rig.events(job, "released")
-    assert "r1 cannot run it: it asks for auto; available here: none of codex" in released["message"]
+    assert (
+        "r1 cannot run it: it asks for auto; available here: none of codex" in released["message"]
+    )
     assert released["meta"]["declined"] is True
 
 

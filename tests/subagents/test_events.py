@@ -67,7 +67,7 @@ def test_a_handler_that_fails_is_logged_and_reported_and_stops_no_other(
     (failure,) = result.errors
     assert failure.handler is broken
     assert str(failure) == f"{broken!r} -> LookupError('no such page')"
-    assert "failed at ToolInvoked" in caplog.text
+    assert "of ToolInvoked failed" in caplog.text
     with pytest.raises(ExceptionGroup) as raised:
         result.raise_if_errors()
     assert [type(error) for error in raised.value.exceptions] == [LookupError]

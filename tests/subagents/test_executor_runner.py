@@ -223,7 +223,7 @@ def test_a_program_that_is_not_there_is_a_failure(cwd: Path) -> None:
 
 
 def test_an_executor_that_is_unknown_here_is_refused_with_those_that_are_not(cwd: Path) -> None:
-    with pytest.raises(ValueError, match="no executor 'gpt' here; there are: codex"):
+    with pytest.raises(ValueError, match="executor: no 'gpt' here; available: codex"):
         ExecutorRunner("gpt", cwd=cwd)
     with pytest.raises(ValueError, match="profile must be one of fast, deep, audit"):
         ExecutorRunner("codex", cwd=cwd, profile="huge")

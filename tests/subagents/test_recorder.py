@@ -149,7 +149,7 @@ def test_a_state_that_cannot_be_written_leaves_a_record_without_digest(
     session.seed_slice(Note, [Note("one"), ToolResult("another kind", None)])
     assert run(Runner(), session=session, recorder=StoreRecorder(client)).success
     assert "snapshot_digest" not in record(lh)
-    assert "not on record" in caplog.text
+    assert "initial state could not be recorded" in caplog.text
 
 
 def test_odd_texts_are_kept_as_far_as_a_store_can(lh: Lh, client: Client) -> None:
@@ -237,7 +237,7 @@ def test_an_end_that_the_store_refuses_is_not_told_again(caplog: pytest.LogCaptu
     recorder.beat()
     recorder.beat()
     assert client.count(FinishSubagent) == 2
-    assert "is refused: it ended otherwise" in caplog.text
+    assert "was refused: it ended otherwise" in caplog.text
 
 
 def test_closing_writes_what_is_left(caplog: pytest.LogCaptureFixture) -> None:

@@ -90,14 +90,17 @@ SPOILT = {
     "a file that stops": (b"".join(GOOD.splitlines(keepends=True)[:-1]), "before its end"),
     "half a line": (GOOD[:-20], "line 7"),
     "a later version": (GOOD.replace(b'"version":1', b'"version":2', 1), "line 1"),
-    "a changed byte": (GOOD.replace(b"$ ", b"# ", 1), "does not add up"),
-    "a missing line": (GOOD.replace(GOOD.splitlines(keepends=True)[1], b""), "offset: pty goes on"),
+    "a changed byte": (GOOD.replace(b"$ ", b"# ", 1), "does not match these totals"),
+    "a missing line": (
+        GOOD.replace(GOOD.splitlines(keepends=True)[1], b""),
+        "offset: pty continues",
+    ),
     "another stream": (GOOD.replace(b'"pty","offset":0', b'"stdout","offset":0'), "no stream"),
-    "time that goes back": (GOOD.replace(b'"at":40', b'"at":99', 1), "comes after"),
+    "time that goes back": (GOOD.replace(b'"at":40', b'"at":99', 1), "ms follows"),
     "an unknown event": (GOOD.replace(b'"type":"signal"', b'"type":"exec"'), "line 6"),
     "an unknown field": (GOOD.replace(b'"at":50', b'"argv":["sh"],"at":50'), "line 4"),
     "a huge size": (GOOD.replace(b'"rows":30', b'"rows":99999999'), "line 5"),
-    "something behind the end": (GOOD + b"{}\n", "follows the end"),
+    "something behind the end": (GOOD + b"{}\n", "lines after the end"),
     "a line without end": (GOOD[:200] + b"x" * 99_999, "a line of more than"),
     "deep nesting": (b"[" * 40_000 + b"\n", "line 1"),
     "bytes that are no text": (b"\xff\xfe" * 40 + b"\n", "line 1"),
@@ -167,20 +170,23 @@ BAD_CASTS = {
     "no size": (b'{"version":3}\n', "term"),
     "a size of nothing": (b'{"version":3,"term":{"cols":0,"rows":24}}\n', "term.cols"),
     "an event that is none": (HEAD + b'{"o":1}\n', "line 2"),
-    "time that goes back": (HEAD + b'[-1,"o","a"]\n', "no time that passes"),
-    "no time at all": (HEAD + b'[NaN,"o","a"]\n', "no time that passes"),
-    "endless time": (HEAD + b'[1e308,"o","a"]\n', "no time that passes"),
+    "time that goes back": (HEAD + b'[-1,"o","a"]\n', "the interval is not between 0 and"),
+    "no time at all": (HEAD + b'[NaN,"o","a"]\n', "the interval is not between 0 and"),
+    "endless time": (HEAD + b'[1e308,"o","a"]\n', "the interval is not between 0 and"),
     "years": (HEAD + b'[31000000,"o","a"]\n' * 2, "longer than a year"),
-    "more digits than a time has": (HEAD + b"[" + b"9" * 401 + b',"o","a"]\n', "no time that"),
+    "more digits than a time has": (
+        HEAD + b"[" + b"9" * 401 + b',"o","a"]\n',
+        "the interval is not between",
+    ),
     "half a character in the title": (HEAD[:-2] + b',"title":"\\ud800"}\n', "line 1"),
-    "a truth for a time": (HEAD + b'[true,"o","a"]\n', "no number"),
-    "a bad resize": (HEAD + b'[0,"r","80 by 24"]\n', "no size"),
-    "a bad exit code": (HEAD + b'[0,"x","-1"]\n', "no exit code"),
+    "a truth for a time": (HEAD + b'[true,"o","a"]\n', "not a number"),
+    "a bad resize": (HEAD + b'[0,"r","80 by 24"]\n', "not a size"),
+    "a bad exit code": (HEAD + b'[0,"x","-1"]\n', "not an exit code"),
     "half a line": (HEAD + b'[0,"o","a', "line 2"),
     "half a character": (HEAD + b'[0,"o","\\ud800"]\n', "line 2"),
     "deep nesting": (b"[" * 60_000 + b"\n", "line 1"),
     "no header": (b"[]\n", "header of an asciicast"),
-    "a number for a code": (HEAD + b'[0,1,"a"]\n', "code and data are text"),
+    "a number for a code": (HEAD + b'[0,1,"a"]\n', "code and data must be text"),
     "a number for a title": (HEAD[:-2] + b',"title":7}\n', "title: expected text"),
 }
 
@@ -239,5 +245,5 @@ def test_a_gap_goes_on_where_it_began_and_no_second_one_begins() -> None:
     totals.take(rec.Output.of(0, "pty", 10, b"x"))
     with pytest.raises(rec.BadRecording, match="more than one gap"):
         totals.take(rec.Gap(at=0, stream="pty", offset=11, bytes=1))
-    with pytest.raises(rec.BadRecording, match="from 1 to"):
+    with pytest.raises(rec.BadRecording, match="a line has 1 to"):
         totals.take(rec.Output(at=0, stream="pty", offset=11, text=""))

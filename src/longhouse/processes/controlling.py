@@ -56,8 +56,7 @@ def _typed(req: WriteStdin) -> Typed:
         )
     if req.chunk_b64 is None and req.keys is None and not req.eof:
         raise InvalidInput(
-            "chunk_b64: expected the input as base64, or keys, or eof=true; "
-            "fix: chunk_b64=aGkK",
+            "chunk_b64: expected the input as base64, or keys, or eof=true; fix: chunk_b64=aGkK",
             recovery='pass keys=["hi", "Enter"], or chunk_b64=aGkK',
         )
     field, data, other = "keys", bytes_of(req.keys or ()), b""

@@ -78,9 +78,7 @@ OPTIONS = (
         "workspace-write",
         choices=("read-only", "workspace-write", "full"),
     ),
-    Option(
-        "isolation", "give each job its own git worktree", "none", choices=("none", "worktree")
-    ),
+    Option("isolation", "give each job its own git worktree", "none", choices=("none", "worktree")),
     Option(
         "skill_profile",
         "the behaviour pack for jobs that name none",

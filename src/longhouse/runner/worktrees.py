@@ -100,9 +100,7 @@ class Worktree:
             self._diff("--binary", to=file)
             size = file.seek(0, os.SEEK_END)
             if size > PATCH_BYTES:
-                raise OSError(
-                    errno.EFBIG, f"{size} bytes of changes; the limit is {PATCH_BYTES}"
-                )
+                raise OSError(errno.EFBIG, f"{size} bytes of changes; the limit is {PATCH_BYTES}")
             file.seek(0)
             return file.read()
 

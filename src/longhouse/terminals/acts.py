@@ -1,4 +1,4 @@
-"""What each control and escape sequence does to a screen: one function each, found by a table."""
+"""Applies control and escape sequences to a screen: one function per sequence, found in a table."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["control", "escape", "sequence"]
 _MOST_NUMBERS = 16
 _ALTERNATE = (47, 1047, 1049)
 _KEPT = frozenset({1, 7, 9, 25, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 2004})
-"""The private modes that are nothing but on or off; 6 also moves the cursor."""
+"""The private modes that are simply on or off; 6 also moves the cursor."""
 
 
 def control(screen: Screen, char: str) -> None:
-    """Do what a control character says; most say nothing to a screen."""
+    """Apply a control character; most have no effect on a screen."""
     if char in "\n\v\f":
         if 20 in screen.ansi_modes:
             screen.x = 0
@@ -38,7 +38,7 @@ def control(screen: Screen, char: str) -> None:
 
 
 def escape(screen: Screen, between: str, final: str) -> None:
-    """Do what `ESC …` says."""
+    """Apply an `ESC …` sequence."""
     if between in ("(", ")"):
         screen.charsets["()".index(between)] = final
     elif between == "#" and final == "8":
@@ -50,7 +50,7 @@ def escape(screen: Screen, between: str, final: str) -> None:
 
 
 def sequence(screen: Screen, private: str, numbers: str, between: str, final: str) -> None:
-    """Do what `CSI …` says."""
+    """Apply a `CSI …` sequence."""
     if final == "m" and not private and not between:
         screen.set_style(restyled(screen.style, numbers))
         return
@@ -80,7 +80,7 @@ def _number(word: str) -> int:
 
 
 def _go(screen: Screen, row: int, col: int) -> None:
-    """To a place counted from 1, within the margins where the origin is theirs."""
+    """Move to a position counted from 1, within the margins in origin mode."""
     origin = 6 in screen.modes
     first, last = (screen.top, screen.bottom) if origin else (0, screen.rows - 1)
     screen.y = min(first + max(row, 1) - 1, last)
@@ -177,7 +177,7 @@ def _scroll_up(screen: Screen, values: list[int]) -> None:
 
 
 def _scroll_down(screen: Screen, values: list[int]) -> None:
-    if len(values) == 1:  # with more it would be about the mouse
+    if len(values) == 1:  # with more values it is a mouse sequence
         screen.scroll_down(max(values[0], 1))
 
 
@@ -282,7 +282,7 @@ def _set_mode(screen: Screen, number: int, *, on: bool) -> None:
 
 
 def _switch(screen: Screen, number: int, *, on: bool) -> None:
-    """To the alternate screen, or back; each has a saved cursor of its own."""
+    """Switch to the alternate screen or back; each has its own saved cursor."""
     if on == screen.alternate:
         return
     if number == 1049 and on:

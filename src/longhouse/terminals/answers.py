@@ -1,7 +1,7 @@
-"""What the terminal of a task answers when its program asks: who it is, where the cursor stands.
+"""A terminal's answers to its program's queries: identity, cursor position, modes, colours.
 
-Only the process host sends these. They are made of numbers and fixed words: nothing that a program
-printed can come back to it as if somebody had typed it.
+Only the process host sends them. They consist of numbers and fixed words: nothing a program printed
+can come back to it as if it had been typed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KNOWN = frozenset({1, 6, 7, 25, 47, 1000, 1002, 1003, 1004, 1006, 1047, 1048, 1
 
 
 def attributes(private: str, numbers: str) -> str:
-    """To DA: a VT220 with colours; its version is that of the terminal in the browser."""
+    """Answer DA: a VT220 with colours; the version matches the terminal in the browser."""
     if numbers not in ("", "0"):
         return ""
     return {"": "\x1b[?62;22c", ">": "\x1b[>0;276;0c", "=": "\x1bP!|00000000\x1b\\"}.get(
@@ -27,7 +27,7 @@ def attributes(private: str, numbers: str) -> str:
 
 
 def cursor(private: str, numbers: str, row: int, col: int) -> str:
-    """To DSR: all is well, or where the cursor stands, counted from 1."""
+    """Answer DSR: OK, or the cursor's position, counted from 1."""
     if numbers == "5" and not private:
         return "\x1b[0n"
     if numbers == "6":
@@ -38,13 +38,13 @@ def cursor(private: str, numbers: str, row: int, col: int) -> str:
 
 
 def mode(private: str, number: int, on: Collection[int]) -> str:
-    """To DECRQM: 1 is on, 2 is off, 0 is unknown."""
+    """Answer DECRQM: 1 is on, 2 is off, 0 is unknown."""
     known = number in _KNOWN if private else number in (4, 20)
     return f"\x1b[{private}{number};{(1 if number in on else 2) if known else 0}$y"
 
 
 def colour(said: str, end: str) -> str:
-    """To OSC 10, 11, 12 and 4: light text on a dark ground, and the usual palette."""
+    """Answer OSC 10, 11, 12 and 4: light text on a dark background, and the usual palette."""
     which, _, rest = said.partition(";")
     if which in ("10", "11", "12") and rest == "?":
         return f"\x1b]{which};{_rgb(_BACKGROUND if which == '11' else _FOREGROUND)}{end}"
@@ -56,7 +56,7 @@ def colour(said: str, end: str) -> str:
 
 
 def dcs(said: str) -> str:
-    """To XTGETTCAP and DECRQSS: not known here, which ends the wait for an answer."""
+    """Answer XTGETTCAP and DECRQSS with "unknown", so that the program stops waiting."""
     if said.startswith("+q"):
         return "\x1bP0+r\x1b\\"
     return "\x1bP0$r\x1b\\" if said.startswith("$q") else ""

@@ -1,7 +1,7 @@
-"""Recordings as asciicast v3, the format of asciinema, and back.
+"""Converts recordings to asciicast v3, the format of asciinema, and back.
 
-It holds text and no bytes, so what is no UTF-8 becomes U+FFFD there; times are kept to the
-millisecond. What somebody typed (`i`) and markers (`m`) are left out on both ways.
+An asciicast holds text, not bytes, so anything that is not UTF-8 becomes U+FFFD; times are kept to
+the millisecond. Input (`i`) and markers (`m`) are left out in both directions.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from longhouse.terminals.recording import (
 __all__ = ["AsciicastWriter", "from_asciicast", "read_either", "to_asciicast"]
 
 MOST_CAST_LINE = 64 * MOST_LINE
-"""Others write as much into one line as was shown at once."""
+"""Other programs write as much into one line as was printed at once."""
 _MOST_S = 366 * 24 * 3_600
 _SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "TERM": 15}
 
 
 def read_either(blocks: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[Header | Event]:
-    """What a file tells that is a recording or an asciicast v3; it comes in blocks of any size."""
+    """Read a recording or an asciicast v3, given as blocks of any size."""
     lines = rec.lines_of(blocks, MOST_CAST_LINE)
     first = next(lines, b"")
     whole = chain([first], lines) if first else lines
@@ -47,7 +47,7 @@ def read_either(blocks: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[He
 
 
 def _is_asciicast(line: bytes) -> bool:
-    """Whether a file that begins with this line claims to be one, of any version."""
+    """Whether this first line looks like that of an asciicast, of any version."""
     try:
         head = json.loads(line)
     except (ValueError, RecursionError):
@@ -56,7 +56,7 @@ def _is_asciicast(line: bytes) -> bool:
 
 
 def to_asciicast(recording: Iterable[Header | Event]) -> Iterator[bytes]:
-    """The lines of an asciicast; a task without a terminal has none."""
+    """The lines of an asciicast; BadRecording for a task without a terminal."""
     writer = AsciicastWriter()
     for one in recording:
         yield from writer.lines(one)
@@ -70,11 +70,11 @@ class AsciicastWriter:
         self._before = 0
 
     def lines(self, one: Header | Event) -> Iterator[bytes]:
-        """What the next line of the recording amounts to."""
+        """The asciicast lines for the next line of the recording."""
         match one:
             case Header():
                 if one.mode != "pty":
-                    raise BadRecording("only what ran in a terminal can be an asciicast")
+                    raise BadRecording("only a task in a terminal can become an asciicast")
                 yield _json(_head(one))
             case Output():
                 if shown := self._text.decode(one.data):
@@ -115,7 +115,7 @@ def _json(value: Any) -> bytes:
 
 
 def from_asciicast(lines: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[Header | Event]:
-    """The recording that an asciicast v3 amounts to; BadRecording says what is wrong, and where."""
+    """Convert an asciicast v3 to a recording; BadRecording says what is wrong, and where."""
     totals, seconds, code, number = Totals("pty"), 0.0, None, 0
     begun = False
     for number, raw in enumerate(lines, 1):
@@ -160,8 +160,8 @@ def _header(value: Any) -> Header:
         raise BadRecording("expected the header of an asciicast")
     if value["version"] != 3:
         raise BadRecording(
-            f"asciicast version {str(value['version'])[:20]}, only 3 is read; "
-            "asciinema converts older ones: asciinema convert OLD NEW"
+            f"asciicast version {str(value['version'])[:20]}, but only 3 is supported; "
+            "convert older ones with: asciinema convert OLD NEW"
         )
     term = value.get("term")
     if not isinstance(term, dict):
@@ -183,24 +183,24 @@ def _event(value: Any) -> tuple[float, str, str]:
         raise BadRecording('expected [interval, code, data], such as [0.5, "o", "hi"]')
     interval, code, data = value
     if isinstance(interval, bool) or not isinstance(interval, int | float):
-        raise BadRecording("the interval is no number")
+        raise BadRecording("the interval is not a number")
     if not 0 <= interval <= _MOST_S:
-        raise BadRecording("the interval is no time that passes")
+        raise BadRecording(f"the interval is not between 0 and {_MOST_S} seconds")
     if not isinstance(code, str) or not isinstance(data, str):
-        raise BadRecording("code and data are text")
+        raise BadRecording("code and data must be text")
     return float(interval), code, data
 
 
 def _size(data: str) -> tuple[int, int]:
     cols, _, rows = data.partition("x")
     if not (cols.isascii() and cols.isdigit() and rows.isascii() and rows.isdigit()):
-        raise BadRecording(f"{data[:20]!r} is no size; expected such as 80x24")
+        raise BadRecording(f"{data[:20]!r} is not a size such as 80x24")
     return _number("cols", int(cols[:9]), 65_535), _number("rows", int(rows[:9]), 65_535)
 
 
 def _exit(data: str) -> int:
     if not (data.isascii() and data.isdigit() and len(data) < 10):
-        raise BadRecording(f"{data[:20]!r} is no exit code")
+        raise BadRecording(f"{data[:20]!r} is not an exit code")
     return int(data)
 
 
@@ -215,5 +215,5 @@ def _text(name: str, value: Any, most: int) -> str:
         return ""
     if not isinstance(value, str) or len(value) > most:
         raise BadRecording(f"{name}: expected text of at most {most} characters")
-    value.encode()  # half a character is a ValueError
+    value.encode()  # a lone surrogate raises ValueError
     return value

@@ -1,8 +1,8 @@
-"""The lines of one screen. A line is two strings of the same length: characters, and their styles.
+"""The lines of one screen. A line is two strings of the same length: characters and their styles.
 
-A line ends with its last cell that was written; what is behind it is blank. One that goes on in the
-next keeps its blanks, as they are in the middle of what was written. A wide character takes
-two cells, the second of which holds `FILLER`.
+A line ends with its last written cell; the rest is blank. A line that continues in the next keeps
+its trailing blanks, since they are in the middle of the text. A wide character takes two cells, the
+second of which holds `FILLER`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FILLER = "\uffff"
 
 
 class Line:
-    """One line; `wrapped` says that it goes on in the next."""
+    """One line; `wrapped` means that it continues in the next."""
 
     __slots__ = ("style", "text", "wrapped")
 
@@ -40,12 +40,12 @@ class Line:
         self.style = self.style[:x] + mark * len(text) + self.style[end:]
 
     def star(self, first: int, last: int) -> None:
-        """Show stars in these cells."""
+        """Replace these cells with stars."""
         if first < last:
             self.text = self.text[:first] + "*" * (last - first) + self.text[last:]
 
     def insert(self, x: int, count: int, mark: str, cols: int) -> None:
-        """Push what is behind column `x` to the right, and out."""
+        """Insert blanks at column `x`; the rest moves right, and off the screen."""
         if x < len(self.text):
             self._part(x)
             self.text = (self.text[:x] + " " * count + self.text[x:])[:cols]
@@ -55,7 +55,7 @@ class Line:
             self.put(x, " " * min(count, cols - x), mark)
 
     def delete(self, x: int, count: int, mark: str, cols: int) -> None:
-        """Pull what is behind the cells from `x` on to the left."""
+        """Delete cells at column `x`; the rest moves left."""
         self._part(x)
         self._part(x + count)
         self.text = self.text[:x] + self.text[x + count :]
@@ -64,7 +64,7 @@ class Line:
             self.put(cols - count, " " * count, mark)
 
     def erase(self, start: int, stop: int, mark: str) -> None:
-        """Blank the cells of a range, in the colour of `mark`."""
+        """Blank a range of cells, in the colour of `mark`."""
         if mark == PLAIN_MARK and stop >= len(self.text) and not self.wrapped:
             self._part(start)
             self.text, self.style = self.text[:start], self.style[:start]
@@ -76,7 +76,7 @@ class Line:
         self.text, self.style = self.text[:cols], self.style[:cols]
 
     def _part(self, x: int) -> None:
-        """Before column `x` is a cut: a wide character across it is gone."""
+        """Blank a wide character that a cut before column `x` would split."""
         if self.text[x : x + 1] == FILLER:
             self.text = f"{self.text[: x - 1]}  {self.text[x + 1 :]}"
 
@@ -88,7 +88,7 @@ class Grid:
         self.lines = [Line() for _ in range(rows)]
 
     def scroll_up(self, top: int, bottom: int, count: int, mark: str, cols: int) -> list[Line]:
-        """Move the lines of a region up; those that leave it at its top."""
+        """Move the lines of a region up; returns those that leave it at the top."""
         count = min(count, bottom - top + 1)
         gone = self.lines[top : top + count]
         del self.lines[top : top + count]

@@ -1,6 +1,6 @@
-"""Keys by the names that tmux gives them, as the bytes that a terminal sends for them.
+"""Converts keys with tmux names to the bytes that a terminal sends for them.
 
-`Enter`, `C-c`, `M-x`, `Up` and `F5` are keys; every other word is text and is typed as it stands.
+`Enter`, `C-c`, `M-x`, `Up` and `F5` are keys; every other word is text and is typed as is.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _MODIFIED = re.compile(r"(?:[CMS]-)+(?=.)", re.DOTALL)
 _META, _CONTROL = 2, 4
 
 KEYS: Final = tuple(_PLAIN | _ARROWS | _NUMBERED | _FUNCTION | _OTHER_NAMES)
-"""The names that are keys; each may follow `C-`, `M-` and `S-`."""
+"""The names of keys; each may be prefixed with `C-`, `M-` and `S-`."""
 
 
 def bytes_of(words: Iterable[str], *, application: bool = False) -> bytes:
     """What a terminal sends when these are typed one after another.
 
-    With `application` the arrows are sent as programs want them that asked for it (DECCKM).
+    With `application`, arrow keys are encoded for application-cursor mode (DECCKM).
     """
     return b"".join(
         word.encode(errors="surrogateescape")
@@ -82,7 +82,7 @@ def _sent(name: str, modifiers: int, *, application: bool) -> str | None:
 
 
 def _with(sent: str, modifiers: int) -> str | None:
-    """A character with control and meta; None where no byte stands for it."""
+    """A character with control and meta; None if there is no byte for it."""
     if modifiers & ~(_META | _CONTROL):
         return None
     if modifiers & _CONTROL:
@@ -94,7 +94,7 @@ def _with(sent: str, modifiers: int) -> str | None:
 
 
 def _controlled(sent: str) -> str | None:
-    """`C-` of one character, where there is a control character for it."""
+    """`C-` with one character; None if there is no control character for it."""
     if sent in ("?", "\x7f"):
         return "\x7f" if sent == "?" else "\x08"
     if sent == " ":

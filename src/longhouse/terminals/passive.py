@@ -1,9 +1,9 @@
-"""What a program writes, made fit for the terminal of somebody who looks on.
+"""Makes a program's output safe to show in a viewer's terminal.
 
-A terminal answers some of what it is sent: where its cursor is, what it can do, what is in the
-clipboard. The answer comes as if it were typed, so it would reach the program twice, or the shell
-of whoever watches a recording. The host's emulator answers a live program; here every question is
-taken out. What is known to be harmless passes, and everything else is left out.
+A terminal answers some sequences: where its cursor is, what it can do, what is in the clipboard.
+The answer arrives as if it were typed, so it would reach the program twice, or the shell of someone
+who watches a recording. The host's emulator answers a live program; here every query is removed.
+Sequences known to be harmless pass, and everything else is dropped.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _STRINGS: Final = frozenset("PX]^_")
 _BEGINS = re.compile("[\x05\x1b\x80-\x9f]")
 _IN_STRING = re.compile("[^\x00-\x1f\x80-\x9f]+")
 _ESCAPES = re.compile(r"\x1b(?:[78=>DEHMc\\]|[()][0B]|#[3-68])")
-"""The cursor, tabs, resets, character sets and large lines. Others could make a terminal read the
-bytes of a character as controls (`ESC % @`), or answer (`ESC Z`)."""
+"""The cursor, tabs, resets, character sets and large lines. Others could make a terminal interpret
+parts of a character as controls (`ESC % @`), or answer (`ESC Z`)."""
 _CSI = re.compile(r"\x1b\[([<=>?]?)([0-9:;]{0,256})([ -/]*)([@-~])")
 
 _FINALS: Final = {
@@ -36,21 +36,21 @@ _FINALS: Final = {
     ("", '"'): frozenset("q"),
     ("", "$"): frozenset("rtvxz{"),
 }
-"""The control sequences that change what is shown or how keys are sent, and are never answered."""
+"""The control sequences that change the display or how keys are sent, and are never answered."""
 _REFUSED_MODES: Final = frozenset({"2", "1001", "2031", "2048"})
-"""Private modes that change the terminal into another one, make it wait for the program, or of
-which it tells something as soon as they are set."""
+"""Private modes that change the type of the terminal, make it wait for the program, or make it
+report something as soon as they are set."""
 _ANSI_MODES: Final = frozenset({"4", "20"})
-"""To insert, and to begin a new line; another one locks the keyboard."""
+"""Insert mode and new-line mode; another mode would lock the keyboard."""
 _PLAIN_WORDS: Final = frozenset({"0", "1", "2", "7", "8", "133"})
 _COLOURS: Final = frozenset({"4", "10", "11", "12", "104", "110", "111", "112"})
-"""What may follow `ESC ]`: titles, the folder, links and the marks of a shell; colours, unless they
-are asked for."""
+"""What may follow `ESC ]`: titles, the folder, links and shell marks; colours, unless they are
+queried."""
 
 
 _SCREENS: Final = frozenset({"47", "1047", "1049"})
 _ON_AT_FIRST: Final = frozenset({"7", "25"})
-"""The modes in which a terminal is before anything is sent to it: it wraps, and shows a cursor."""
+"""The modes that are on in a new terminal: it wraps lines and shows a cursor."""
 _UNDO: Final = {
     "m": "\x1b[0m",
     "r": "\x1b7\x1b[r\x1b8",
@@ -63,13 +63,13 @@ _UNDO: Final = {
     "(0": "\x1b(B",
     ")0": "\x0f",
 }
-"""By what else a terminal is changed: what sets it back."""
+"""Other sequences that change a terminal, and the sequence that undoes each."""
 
 
 class Passive:
-    """One stream: what is fed comes out without anything that a terminal would answer.
+    """Filters one stream: returns what is fed, without anything that a terminal would answer.
 
-    A sequence is let out whole or not at all, so no two halves ever make a third one.
+    A sequence is passed whole or not at all, so fragments never combine into another one.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Passive:
             elif found := _BEGINS.search(text, at):
                 out.append(text[at : found.start()])
                 at = found.end()
-                if whole := _CSI.match(text, found.start()):  # most are, and this is faster
+                if whole := _CSI.match(text, found.start()):  # the common case, and faster
                     at = whole.end()
                     if _is_harmless(*whole.groups()):
                         out.append(whole[0])
@@ -100,21 +100,21 @@ class Passive:
 
     @property
     def undo(self) -> bytes:
-        """What sets a terminal back to how it was before it was shown all this."""
+        """What restores a terminal to its state before this stream was shown."""
         changed = [mode for mode, on in self._modes.items() if on != (mode in _ON_AT_FIRST)]
-        changed.sort(key=lambda mode: mode not in _SCREENS)  # the cursor is that of the main screen
+        changed.sort(key=lambda mode: mode not in _SCREENS)  # first back to the main screen
         modes = (f"\x1b[?{mode}{'h' if mode in _ON_AT_FIRST else 'l'}" for mode in changed)
         return "".join((*modes, *self._others.values())).encode()
 
     def _note(self, private: str, params: str, between: str, final: str) -> None:
-        """Keep in mind what will have to be undone."""
+        """Remember what must be undone."""
         if private == "?" and final in "hl":
             self._modes.update(dict.fromkeys(_modes_in(params), final == "h"))
         elif undo := _UNDO.get(private + between + final):
             self._others[private + between + final] = undo
 
     def _go_on(self, text: str, at: int, out: list[str]) -> int:
-        """Take one more character, or a run of a string's, into the sequence that has begun."""
+        """Add a character, or a run of string characters, to the unfinished sequence."""
         begun, char = self._begun, text[at]
         kind = begun[1:2]
         if kind in _STRINGS and kind:
@@ -124,7 +124,7 @@ class Passive:
         elif char in "\x18\x1a" or char > "\x7f":
             self._begun = ""
         elif char < " " or char == "\x7f":
-            pass  # a terminal obeys it in the middle of a sequence; here it is left out
+            pass  # a terminal executes it within a sequence; here it is dropped
         elif kind == "[":
             self._begun = self._longer(char)
             if char >= "@":
@@ -162,7 +162,7 @@ class Passive:
         return at + 1
 
     def _longer(self, more: str) -> str:
-        """No more is kept than is needed to know that it is too long."""
+        """The sequence with more characters, but only enough to know that it is too long."""
         return self._begun + more[: max(0, _LONGEST + 1 - len(self._begun))]
 
     def _end(self, out: list[str], passes: bool, stop: str = "") -> None:
@@ -177,7 +177,7 @@ def _is_plain(string: str) -> bool:
 
 
 def _modes_in(params: str) -> list[str]:
-    """The numbers of modes, as a terminal reads them: without zeros before and parts behind."""
+    """The mode numbers as a terminal reads them: without leading zeros and subparameters."""
     return [word.partition(":")[0].lstrip("0") or "0" for word in params.split(";")]
 
 

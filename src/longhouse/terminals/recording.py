@@ -1,8 +1,8 @@
-"""A recorded task as a file: one JSON object a line, in the order in which things happened.
+"""A recorded task as a file: one JSON object per line, in the order of events.
 
-The first line says what was run, the last how it ended and what the output must add up to; between
-them stands what the program printed, when, and what was done to it. What was typed is a length.
-The lines of a recording are canonical: the same run gives the same bytes, so its digest is theirs.
+The first line says what was run; the last, how it ended and the totals of its output; the lines in
+between hold what the program printed, when, and what was done to it. Input is recorded only as a
+length. The lines are canonical: the same run gives the same bytes, so a digest identifies it.
 Nothing here runs or answers anything.
 """
 
@@ -44,10 +44,10 @@ __all__ = [
 
 FORMAT: Final = "longhouse-recording"
 MOST_BYTES: Final = 64 << 20
-"""The most output that a recording may hold."""
+"""The maximum output of a recording."""
 MOST_EVENTS: Final = 1_000_000
 MOST_LINE: Final = 6 * DELTA_BYTES + 1_024
-"""A line holds at most one frame's worth of output, of which JSON may spell each byte in six."""
+"""A line holds at most one frame's worth of output; JSON may need six bytes for each byte of it."""
 _MOST_MS: Final = 366 * 24 * 3_600_000
 
 Ms = Annotated[int, Meta(ge=0, le=_MOST_MS)]
@@ -57,7 +57,7 @@ Words = Annotated[str, Meta(max_length=4_000)]
 
 
 class BadRecording(ValueError):
-    """The file is no recording, or not a whole one."""
+    """The file is not a recording, or not a complete one."""
 
 
 class _Line(
@@ -68,11 +68,11 @@ class _Line(
     forbid_unknown_fields=True,
     tag_field="type",
 ):
-    """One line of a recording; it takes nothing but its own fields."""
+    """One line of a recording; unknown fields are refused."""
 
 
 class Header(_Line, frozen=True, kw_only=True, tag=FORMAT):
-    """The first line: what was run, and how large its terminal was."""
+    """The first line: what was run, and the size of its terminal."""
 
     version: Literal[1]
     mode: Mode
@@ -85,7 +85,7 @@ class Header(_Line, frozen=True, kw_only=True, tag=FORMAT):
 
 
 class Output(_Line, frozen=True, kw_only=True, tag="output"):
-    """What the program printed: as `text`, or as `base64` where it is no UTF-8."""
+    """What the program printed: as `text`, or as `base64` if it is not UTF-8."""
 
     at: Ms
     stream: Stream
@@ -112,7 +112,7 @@ class Output(_Line, frozen=True, kw_only=True, tag="output"):
 
 
 class Gap(_Line, frozen=True, kw_only=True, tag="gap"):
-    """Output that the cap of the log took out."""
+    """Output that the log's cap removed."""
 
     at: Ms
     stream: Stream
@@ -127,7 +127,7 @@ class Resize(_Line, frozen=True, kw_only=True, tag="resize"):
 
 
 class Input(_Line, frozen=True, kw_only=True, tag="input"):
-    """So many bytes were typed; which ones is never kept."""
+    """How many bytes were typed; the bytes themselves are never kept."""
 
     at: Ms
     bytes: Annotated[int, Meta(ge=0, le=2**20)]
@@ -139,14 +139,14 @@ class Signal(_Line, frozen=True, kw_only=True, tag="signal"):
 
 
 class Cancel(_Line, frozen=True, kw_only=True, tag="cancel"):
-    """Somebody asked for its end."""
+    """Someone requested its end."""
 
     at: Ms
     reason: Words = ""
 
 
 class StreamEnd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the output of one stream adds up to; `sha256` is of the bytes that are there."""
+    """The totals of one stream; `sha256` covers the bytes in the recording."""
 
     bytes: Count
     sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
@@ -167,19 +167,19 @@ class End(_Line, frozen=True, kw_only=True, tag="end"):
 Event = Output | Gap | Resize | Input | Signal | Cancel | End
 
 decoded = msgspec.json.Decoder(Header | Event).decode
-"""A line as it stands in a file that is known to be whole; `read` is for all others."""
+"""Decodes a line of a file that is known to be valid; use `read` for any other."""
 _decode_header = msgspec.json.Decoder(Header).decode
 _decode_event = msgspec.json.Decoder(Event).decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def encoded(line: Header | Event) -> bytes:
-    """A line as it stands in the file: there is one way to write it."""
+    """A line in its canonical form."""
     return _encode(line) + b"\n"
 
 
 def pieces(at: int, stream: Stream, offset: int, data: bytes) -> Iterator[Output]:
-    """Output in lines of at most one frame's worth, cut between characters where it can be."""
+    """Output in lines of at most one frame's worth, cut between characters if possible."""
     start = 0
     while start < len(data):
         stop = start + DELTA_BYTES
@@ -192,7 +192,7 @@ def pieces(at: int, stream: Stream, offset: int, data: bytes) -> Iterator[Output
 
 
 class Totals:
-    """Follows the output of a recording, line by line."""
+    """Adds up the output of a recording, line by line."""
 
     def __init__(self, mode: Mode) -> None:
         self.sizes: dict[Stream, int] = dict.fromkeys(STREAMS[mode], 0)
@@ -201,12 +201,13 @@ class Totals:
         self._digests = {stream: hashlib.sha256() for stream in STREAMS[mode]}
 
     def take(self, event: Output | Gap) -> None:
-        """One more piece; it must begin where the last one ended."""
+        """Add a piece; it must begin where the last one ended."""
         if event.stream not in self.sizes:
             raise BadRecording(f"there is no stream {event.stream} in this mode")
         if event.offset != self.sizes[event.stream]:
             raise BadRecording(
-                f"offset: {event.stream} goes on at {self.sizes[event.stream]}, not {event.offset}"
+                f"offset: {event.stream} continues at {self.sizes[event.stream]}, "
+                f"not {event.offset}"
             )
         if isinstance(event, Gap):
             begun, end = self.gaps.get(event.stream, (event.offset, event.offset))
@@ -217,7 +218,7 @@ class Totals:
             return
         data = event.data
         if not 0 < len(data) <= DELTA_BYTES:
-            raise BadRecording(f"{len(data)} bytes of output, from 1 to {DELTA_BYTES} in a line")
+            raise BadRecording(f"{len(data)} bytes of output; a line has 1 to {DELTA_BYTES}")
         self.sizes[event.stream] += len(data)
         self.kept += len(data)
         self._digests[event.stream].update(data)
@@ -232,13 +233,13 @@ class Totals:
 def read(lines: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[Header | Event]:
     """The lines of a recording, checked one by one; BadRecording says what is wrong, and where.
 
-    What was yielded before that is not to be trusted as a whole: only the last line is the proof.
+    Lines yielded before an error must not be trusted: only the last line proves the whole.
     """
     number, told, totals, ended = 0, 0, None, False
     for number, raw in enumerate(lines, 1):
         try:
             if ended:
-                raise BadRecording("something follows the end")
+                raise BadRecording("there are lines after the end")
             if number > most:
                 raise BadRecording(f"more than {most} lines")
             if len(raw) > MOST_LINE:
@@ -261,20 +262,20 @@ def read(lines: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[Header | E
 
 
 def _follow(event: Event, told: int, totals: Totals) -> int:
-    """Hold one event against what came before; the time that it was."""
+    """Check one event against those before it; returns its time."""
     if event.at < told:
-        raise BadRecording(f"at: {event.at} ms comes after {told} ms")
+        raise BadRecording(f"at: {event.at} ms follows {told} ms")
     if isinstance(event, Output | Gap):
         totals.take(event)
         if totals.kept > MOST_BYTES:
             raise BadRecording(f"more than {MOST_BYTES} bytes of output")
     elif isinstance(event, End) and event.streams != totals.ends():
-        raise BadRecording("streams: the output does not add up to what is said here")
+        raise BadRecording("streams: the output does not match these totals")
     return event.at
 
 
 def lines_of(blocks: Iterable[bytes], most: int = MOST_LINE) -> Iterator[bytes]:
-    """Lines of a file that comes in blocks; one that never ends is not collected."""
+    """The lines of a file given in blocks; an endless line is cut off, not collected."""
     rest = b""
     for block in blocks:
         *whole, rest = (rest + block).split(b"\n")

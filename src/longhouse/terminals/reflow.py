@@ -1,7 +1,7 @@
-"""Lines wrapped anew for another width, so that a narrower window loses nothing.
+"""Rewraps lines for another width, so that a narrower window loses nothing.
 
-The line in which the cursor stands is left to the program: shells and editors paint it again, and
-would find it in a place that they do not expect. The terminal in the browser does the same.
+The cursor's line is left to the program: shells and editors redraw it, and would not expect it to
+have moved. The terminal in the browser does the same.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ __all__ = ["reflowed"]
 def reflowed(
     lines: list[Line], cursor: int, first: int, cols: int, most: int
 ) -> tuple[list[Line], int, int]:
-    """The last `most` lines at that width, and where two of them are: the cursor's and the first
-    one of the screen."""
+    """The last `most` lines at that width, and the new positions of the cursor's line and the
+    first line of the screen."""
     parts: list[list[Line]] = []
     made, stop = 0, len(lines)
     behind = {cursor: 0, first: most}
@@ -40,18 +40,18 @@ def reflowed(
 
 
 def _wrapped(lines: list[Line], cols: int, most: int) -> list[Line]:
-    """What was one line before it was wrapped, as lines of another width."""
+    """One unwrapped line, given as wrapped lines, rewrapped for another width."""
     text = "".join(line.text for line in lines)
     style = "".join(line.style for line in lines)
     if cols == 1:  # a wide character has no room for its second cell
         style = "".join(mark for char, mark in zip(text, style, strict=True) if char != FILLER)
         text = text.replace(FILLER, "")
-    at = max(0, -(-len(text) // cols) - most) * cols  # what would be scrolled off is not made
+    at = max(0, -(-len(text) // cols) - most) * cols  # skip what would be scrolled off anyway
     made: list[Line] = []
     while at < len(text) or not made:
         stop = at + cols
         if text[stop : stop + 1] == FILLER:
-            stop -= 1  # a wide character goes to the next line as a whole
+            stop -= 1  # a wide character moves to the next line as a whole
         made.append(Line(text[at:stop], style[at:stop]))
         made[-1].wrapped = True
         at = stop

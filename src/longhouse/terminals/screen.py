@@ -1,7 +1,7 @@
-"""What a terminal shows after the bytes that a program has sent it: an emulator of xterm.
+"""An xterm emulator: computes what a terminal shows after the bytes a program has sent.
 
-Whatever the bytes are, `feed` takes them, in pieces of any size, and memory stays bounded. Sizes
-above 500 rows or 1,000 columns are emulated as that.
+`feed` accepts any bytes, in pieces of any size, and memory stays bounded. Larger sizes than 500
+rows or 1,000 columns are emulated with those limits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["LAG_BYTES", "Cursor", "Saved", "Screen"]
 MOST_ROWS, MOST_COLS = 500, 1_000
 SCROLLBACK = 1_000
 LAG_BYTES = 512 * 1024
-"""So much is always emulated; what lies before it may be looked through for settings only."""
+"""The last LAG_BYTES are always emulated; earlier output may only be scanned for settings."""
 _MOST_ANSWERS = 1_000
 _OSC_ENDS, _STRING_ENDS = re.compile("[\x07\x18\x1a\x1b]"), re.compile("[\x18\x1a\x1b]")
 _GRAPHICS = str.maketrans("`abcdefghijklmnopqrstuvwxyz{|}~", "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
@@ -41,7 +41,7 @@ class Cursor(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What DECSC keeps."""
+    """What DECSC saves."""
 
     x: int = 0
     y: int = 0
@@ -52,7 +52,7 @@ class Saved(NamedTuple):
 
 
 class Screen:
-    """A terminal of a size, from its beginning."""
+    """The screen of one terminal, initially empty."""
 
     def __init__(self, rows: int = 24, cols: int = 80) -> None:
         self.rows, self.cols = _bounded(rows, cols)
@@ -61,7 +61,7 @@ class Screen:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
         self._swallow = ""
-        """The kind of a string that is too long to be looked at, while it goes on."""
+        """The kind of an overlong string, while it is being skipped."""
         self._answers: list[str] = []
         self.reset()
 
@@ -70,7 +70,7 @@ class Screen:
         self.grid = self.main
         self.x = self.y = 0
         self.pending = False
-        """Whether the cursor stands behind the last column, and the next character wraps."""
+        """Whether the cursor is past the last column, and the next character wraps."""
         self.style = PLAIN
         self.blank = self._mark = PLAIN_MARK
         self.top, self.bottom = 0, self.rows - 1
@@ -83,12 +83,12 @@ class Screen:
         self.shifted = 0
         self.tabs = set(range(8, self.cols, 8))
         self.saved = self.saved_other = Saved()
-        """Of the screen that is shown, and of the other one."""
+        """The saved cursors of the current screen and of the other one."""
         self.last = ""
         self.drawn: tuple[Line, int] | None = None
-        """The last character that was written, and in which cell."""
+        """The line and cell of the last written character."""
 
-    # ---- what can be asked
+    # ---- queries
 
     @property
     def alternate(self) -> bool:
@@ -99,28 +99,28 @@ class Screen:
         return Cursor(self.y, self.x)
 
     def lines(self) -> list[str]:
-        """The rows as text, without the blanks at their ends."""
+        """The rows as text, without trailing spaces."""
         return [line.text.replace(FILLER, "").rstrip() for line in self.grid.lines]
 
     def text(self) -> str:
-        """The screen as text, without the blank rows below."""
+        """The screen as text, without trailing empty rows."""
         return "\n".join(self.lines()).rstrip("\n")
 
     def snapshot(self) -> bytes:
-        """What to send a terminal of this size so that it shows the same, and goes on the same."""
+        """The bytes that bring another terminal of this size into the same state."""
         from longhouse.terminals.snapshots import snapshot_of
 
         begun = f"\x1b{self._swallow}777;" if self._swallow else ""
         return snapshot_of(self) + (begun + self._rest).encode() + self._decoder.getstate()[0]
 
     def replies(self) -> bytes:
-        """What the program is to be answered, once."""
+        """The answers to the program's queries; each is returned once."""
         said = "".join(self._answers)
         self._answers.clear()
         return said.encode()
 
     def hide(self, spans_of: Callable[[str], Iterable[tuple[int, int]]]) -> None:
-        """Star out what `spans_of` finds in the text, also where it goes on in other lines."""
+        """Replace what `spans_of` finds in the text with stars, even across lines."""
         for lines in ([*self.scrollback, *self.main.lines], self.other.lines):
             texts = [line.text + ("" if line.wrapped else "\n") for line in lines]
             begins = [0, *accumulate(map(len, texts))]
@@ -132,17 +132,17 @@ class Screen:
                     line.star(max(start - at, 0), min(stop - at, len(line.text)))
 
     def drop_styles(self) -> None:
-        """Forget how the cells look, and keep what is in them."""
+        """Drop the styles of all cells, and keep their text."""
         for line in [*self.scrollback, *self.main.lines, *self.other.lines]:
             line.style = PLAIN_MARK * len(line.text)
 
-    # ---- what happens to it
+    # ---- changes
 
     def resize(self, rows: int, cols: int) -> None:
-        """Another size: the main screen and its scrollback are wrapped anew, the other one is cut.
+        """Change the size: the main screen and its scrollback are rewrapped, the other one is cut.
 
-        What no longer fits is scrolled off at the top; what was scrolled off comes back where the
-        cursor stood in the last row, as in the terminal of the browser.
+        Lines that no longer fit are scrolled off at the top; lines come back from the scrollback
+        if the cursor was in the last row, as in the terminal in the browser.
         """
         rows, cols = _bounded(rows, cols)
         if (rows, cols) == (self.rows, self.cols):
@@ -165,7 +165,7 @@ class Screen:
         self.saved_other = hidden._replace(y=hidden_y)
 
     def _resize_main(self, y: int, rows: int, cols: int) -> int:
-        """The main screen in another size; where its cursor is, that was in row `y`."""
+        """Resize the main screen; returns the new row of its cursor, which was in row `y`."""
         lines, first = [*self.scrollback, *self.main.lines], len(self.scrollback)
         at = first + y
         first = max(0, at + 1 - rows) if y >= min(self.rows - 1, rows) else first
@@ -185,14 +185,14 @@ class Screen:
         return at - first
 
     def skim(self, data: bytes) -> None:
-        """Take over the settings from output that is not shown: it scrolled by too fast."""
-        self.feed(b"\x18")  # whatever had begun goes on in what is not shown
+        """Apply only the settings in output that scrolled by too fast to be shown."""
+        self.feed(b"\x18")  # cancel an unfinished sequence: its end is in the skipped output
         if b"\x1b" in data:
             for found in SETTINGS.finditer(data):
                 self.feed(found.group())
 
     def feed(self, data: bytes) -> None:
-        """Show what the program sent."""
+        """Process output of the program."""
         text = self._rest + self._decoder.decode(data)
         self._rest = ""
         at = self._skip_string(text) if self._swallow else 0
@@ -226,7 +226,7 @@ class Screen:
                 acts.escape(self, found[11], found[12])
 
     def _begin(self, begun: str) -> None:
-        """Keep the beginning of a sequence; of one that is too long, no more than how it ends."""
+        """Keep the beginning of a sequence; of an overlong one, only what is needed to skip it."""
         kind = begun[1:2]
         if len(begun) <= STRING_CHARS:
             self._rest = begun
@@ -238,7 +238,7 @@ class Screen:
             self._rest = begun[:head] + begun[head:][-STRING_CHARS:]
 
     def _skip_string(self, text: str) -> int:
-        """Where a string that is too long has ended: like others, also by another escape."""
+        """Where an overlong string ends; like any other, another escape also ends it."""
         found = (_OSC_ENDS if self._swallow == "]" else _STRING_ENDS).search(text)
         if found is None:
             return len(text)
@@ -273,7 +273,7 @@ class Screen:
                 room = 1
             now = text[:room]
             if len(text) > room and text[room] == FILLER:
-                now = now[:-1]  # a wide character goes to the next line as a whole
+                now = now[:-1]  # a wide character moves to the next line as a whole
             self._put(now)
             text = text[len(now) :]
             self.x += len(now)
@@ -289,7 +289,7 @@ class Screen:
         self.drawn = line, self.x + len(cells) - 1
 
     def _cells(self, text: str) -> str:
-        """One character a cell: wide ones take two, marks join the character before them."""
+        """One character per cell: wide ones take two, marks join the character before them."""
         cells: list[str] = []
         for char in text:
             width = 1 if char.isascii() else _width(char)
@@ -302,7 +302,7 @@ class Screen:
         return "".join(cells)
 
     def _join(self, cells: list[str], mark: str) -> None:
-        """Put a mark on the character before it, if Unicode has that as one character."""
+        """Combine a mark with the character before it, if Unicode has a composed character."""
         if cells and cells[-1] != FILLER:
             composed = unicodedata.normalize("NFC", cells[-1] + mark)
             cells[-1] = composed if len(composed) == 1 else cells[-1]
@@ -313,14 +313,14 @@ class Screen:
                 line.put(at, composed, line.style[at])
                 self.last = composed
 
-    # ---- what sequences do to it
+    # ---- used by sequences
 
     def answer(self, said: str) -> None:
         if said and len(self._answers) < _MOST_ANSWERS:
             self._answers.append(said)
 
     def index(self) -> None:
-        """One line down, scrolling at the bottom of the region."""
+        """Move one line down, scrolling at the bottom of the region."""
         if self.y == self.bottom:
             self.scroll_up(1)
         elif self.y < self.rows - 1:
@@ -340,7 +340,7 @@ class Screen:
         self.grid.lines[self.bottom].wrapped = False
 
     def begin_line(self, row: int) -> None:
-        """What was in a row gives way to something else: the line above does not go on in it."""
+        """A row gets new content: the line above no longer continues in it."""
         if row:
             self.grid.lines[row - 1].wrapped = False
         elif self.scrollback and self.grid is self.main:
@@ -354,7 +354,7 @@ class Screen:
         self.blank = self.styles.mark(Style(bg=style.bg)) if style.bg else PLAIN_MARK
 
     def save(self) -> None:
-        """Keep the cursor and how it writes."""
+        """Save the cursor and its style, as DECSC does."""
         charsets = (self.charsets[0], self.charsets[1])
         origin = 6 in self.modes
         self.saved = Saved(self.x, self.y, self.style, origin, charsets, self.shifted)
@@ -383,7 +383,7 @@ def _bounded(rows: int, cols: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4_096)
 def _width(char: str) -> int:
-    """How many cells a character takes: 0 for a mark that belongs to the one before it."""
+    """How many cells a character takes; 0 for a mark that combines with the one before it."""
     if char >= "\u1100" and unicodedata.east_asian_width(char) in "WF":
         return 2
     mark = unicodedata.category(char) in ("Mn", "Me", "Cf") and char != "\u00ad"

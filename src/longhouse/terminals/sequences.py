@@ -1,7 +1,7 @@
-"""The grammar of what a terminal is sent: text, controls, escape sequences, and questions.
+"""The grammar of terminal output: text, controls, escape sequences, and queries.
 
-A question is a sequence that a terminal answers as if somebody had typed. Of everyone who looks at
-a program only its host answers (`answers.py`); others take questions out (`passive.py`).
+A query is a sequence that a terminal answers as if someone had typed. Only a program's host answers
+queries (`answers.py`); viewers remove them (`passive.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 __all__ = ["CUT_SHORT", "NOTABLE", "QUESTIONS", "SETTINGS", "STRING_CHARS", "TOKENS"]
 
 STRING_CHARS = 4_096
-"""The longest string (of an OSC or DCS) that is looked at; of a longer one nothing is."""
+"""The longest string (of an OSC or DCS) that is interpreted; longer ones are ignored."""
 
 TOKENS = re.compile(
     r"([^\x00-\x1f\x7f-\x9f]+)"  # 1 text
@@ -23,12 +23,12 @@ TOKENS = re.compile(
     r"|\x1b[X^_][^\x18\x1a\x1b]*\x1b\\"  # SOS, PM, APC
     r"|\x1b([ -/]*)([0-OQ-WYZ\\`-~])"  # 11, 12 ESC: intermediate, final
 )
-"""One thing after another; an escape that no alternative takes is cut short, or not yet whole."""
+"""One token at a time; an escape that matches no alternative is malformed or incomplete."""
 
 CUT_SHORT = re.compile(
     r"\x1b(?:\[[<-?]?[0-9;:]*[ -/]*|\][^\x07\x18\x1a\x1b]*\x1b?|[PX^_][^\x18\x1a\x1b]*\x1b?|[ -/]*)"
 )
-"""The beginning of an escape sequence, as far as it is one."""
+"""The longest valid beginning of an escape sequence."""
 
 QUESTIONS = re.compile(
     rb"\x1b(?:\[(?:[>=?]?[0-9;]*[cn]|\??[0-9;]*\$p|>[0-9]*q|(?:14|16|18|19)t|\?u)"
@@ -37,10 +37,10 @@ QUESTIONS = re.compile(
 )
 
 NOTABLE = re.compile(rb"\x1b(?:\[[0-9;]*[^0-9;mABCDGHJK]|[^\[])")
-"""Every question and every setting, and a little else: most output has no such thing, not even a
-colourful one, and one look tells."""
+"""Matches every query and setting, and little else: a cheap test, since most output, even colourful
+output, has none."""
 
 SETTINGS = re.compile(
     rb"\x1b(?:\[(?:\?[0-9;]*[hl]|!p|[0-9;]*(?:[hlr]| q))|[c=>]|[()][0B])",
 )
-"""What a screen must not miss even where nobody looks at the rest: modes, margins, resets."""
+"""What a screen must not miss even if the rest is skipped: modes, margins, resets."""

@@ -1,7 +1,7 @@
-"""A screen as the bytes that make another terminal of the same size show it.
+"""Serializes a screen to the bytes that make another terminal of the same size show it.
 
-Scrollback, then the main screen, the alternate one if that is shown, then margins, modes, styles
-and the cursor. Nothing in it asks the terminal anything.
+The order is scrollback, the main screen, the alternate screen if it is shown, then margins, modes,
+styles and the cursor. A snapshot contains no queries.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CLEAN = (
     "\x1b[4;20l\x1b[0 q\x1b[m\x1b[H\x1b[2J"
 )
 _BARE = "\x1b[?6l\x1b(B\x1b)B\x0f\x1b[m"
-"""To draw with: no origin, no line-drawing characters, no style."""
+"""The state for drawing: no origin mode, no line-drawing characters, no style."""
 _DRAWING = frozenset({6, 7, 25, 47, 1047, 1049})
-"""Modes that are set where they belong, and not among the others."""
+"""Modes that need their own place in a snapshot, instead of being set with the others."""
 
 
 def snapshot_of(screen: Screen) -> bytes:
-    """What to send a fresh terminal of the screen's size."""
+    """The bytes to send to a new terminal of the screen's size."""
     parts = [_CLEAN, *_drawn([*screen.scrollback, *screen.main.lines], screen.styles, screen.cols)]
     if screen.alternate:
         number = next(iter(screen.modes.intersection((1049, 1047, 47))), 1049)
@@ -43,7 +43,7 @@ def snapshot_of(screen: Screen) -> bytes:
 
 
 def _drawn(lines: list[Line], styles: Styles, cols: int) -> Iterator[str]:
-    """Lines one below the other; those that wrapped are wrapped again by the terminal."""
+    """The lines in order; wrapped lines are wrapped again by the terminal."""
     for at, line in enumerate(lines):
         last = at == len(lines) - 1
         flows = line.wrapped and not last and _can_flow_into(lines[at + 1], styles)
@@ -60,13 +60,13 @@ def _drawn(lines: list[Line], styles: Styles, cols: int) -> Iterator[str]:
 
 
 def _can_flow_into(line: Line, styles: Styles) -> bool:
-    """Whether text brings the cursor into a line, and does not colour all of it on the way."""
+    """Whether wrapping into this line moves the cursor there without colouring all of it."""
     text, style = _without_blanks(line)
     return bool(text) and not styles[style[0]].bg
 
 
 def _without_blanks(line: Line) -> tuple[str, str]:
-    """A line without the plain blanks at its end, which look like nothing."""
+    """A line without its trailing plain blanks, which are invisible."""
     size = max(len(line.text.rstrip(" ")), len(line.style.rstrip(PLAIN_MARK)))
     return line.text[:size], line.style[:size]
 
@@ -96,7 +96,7 @@ def _settings(screen: Screen) -> Iterator[str]:
 
 
 def _behind_the_last_column(screen: Screen, first: int) -> str:
-    """Only writing the last cell again brings the cursor behind it."""
+    """Only rewriting the last cell moves the cursor past it."""
     line = screen.grid.lines[screen.y]
     wide = line.text[screen.x : screen.x + 1] == FILLER
     at = screen.x - wide
@@ -106,7 +106,7 @@ def _behind_the_last_column(screen: Screen, first: int) -> str:
 
 
 def _saved(saved: Saved) -> str:
-    """The cursor where DECSC found it."""
+    """The sequence that restores the cursor saved by DECSC."""
     sets = "".join(f"\x1b{'()'[at]}{one}" for at, one in enumerate(saved.charsets))
     shift = "\x0e" if saved.shifted else "\x0f"
     origin = "\x1b[?6h" if saved.origin else "\x1b[?6l"

@@ -1,7 +1,7 @@
-"""How a cell looks, and looks by one character each, so that a line of them is a string.
+"""The styles of cells. Each style is represented by one character, so a line's styles are a string.
 
-A screen may see any number of looks in its life (24-bit colours), but its cells hold only so many:
-those that no cell has are forgotten from time to time.
+With 24-bit colours a screen may see any number of styles, but only a limited number are in use:
+unused ones are dropped from time to time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MOST_MARKS = sys.maxunicode + 1
 
 
 class Style(NamedTuple):
-    """Colours as the numbers that set them, and which of the other attributes are on."""
+    """Colours as the numbers that set them, and the other attributes that are on."""
 
     fg: str = ""
     bg: str = ""
     on: frozenset[str] = frozenset()
 
     def sgr(self) -> str:
-        """The sequence after which text looks like this, whatever was before."""
+        """The sequence that sets this style, whatever was set before."""
         return f"\x1b[{';'.join(['0', *sorted(self.on), *filter(None, (self.fg, self.bg))])}m"
 
 
@@ -63,7 +63,7 @@ def restyled(style: Style, numbers: str) -> Style:
 
 
 def _colour(head: str, more: str, words: Iterator[str]) -> str:
-    """`38;5;N`, `38;2;R;G;B`, or either with colons; nothing where a number is no colour."""
+    """`38;5;N`, `38;2;R;G;B`, or either with colons; empty if a number is not a colour."""
     if more:
         kind, *rest = more.split(":")
         values = rest[-3:] if kind == "2" else rest[:1]
@@ -77,7 +77,7 @@ def _colour(head: str, more: str, words: Iterator[str]) -> str:
 
 
 class Styles:
-    """The styles of one screen, each under a character."""
+    """The styles of one screen, each represented by a character."""
 
     def __init__(self) -> None:
         self._marks: dict[Style, str] = {PLAIN: PLAIN_MARK}
@@ -99,14 +99,14 @@ class Styles:
         found = self._marks.get(style)
         if found is None:
             if len(self._marks) >= _MOST_MARKS:
-                return PLAIN_MARK  # every character stands for a style already
+                return PLAIN_MARK  # every character already represents a style
             found = chr(len(self._marks))
             self._marks[style] = found
             self._styles[found] = style
         return found
 
     def forget_unused(self, lines: Iterable[str]) -> dict[int, str]:
-        """Keep the styles of these lines only; the table by which to translate each of them."""
+        """Keep only the styles of these lines; returns the table to translate the lines with."""
         used = sorted({PLAIN_MARK}.union(*map(set, lines)))
         table = {ord(mark): chr(at) for at, mark in enumerate(used)}
         self._styles = {chr(at): self._styles[mark] for at, mark in enumerate(used)}

@@ -100,7 +100,7 @@ def test_an_asciicast_is_taken_in_without_what_was_typed(files: Files) -> None:
     [
         ("", "content_b64"),
         ("#!/bin/sh\nrm -rf .\n", "line 1"),
-        (RECORDED.replace("hi\\r", "ho\\r"), "does not add up"),
+        (RECORDED.replace("hi\\r", "ho\\r"), "does not match these totals"),
         (RECORDED[: RECORDED.index('{"type":"end"')], "it stops after line 2"),
         ("x" * (recordings.MOST_BYTES + 1), "one request takes 1000000"),
     ],
@@ -124,7 +124,7 @@ def test_what_cannot_be_had_as_a_file_says_so_before_any_of_it_is_sent(files: Fi
     task_id = files.send(rec.encoded(pipes) + rec.encoded(end)).json()["task_id"]
     assert files.get(task_id).status_code == 200
     refused = {
-        "?format=asciicast": "format: only what ran in a terminal can be an asciicast",
+        "?format=asciicast": "format: only a task in a terminal can become an asciicast",
         "?format=mp4": "format: unknown format 'mp4'",
         "?speed=2": "speed",
     }

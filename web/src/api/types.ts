@@ -215,7 +215,7 @@ export interface AddUpdate {
   blocks?: string[] | null;
 }
 
-/** Tell an agent or a job whenever a task ends that matches all that is given. */
+/** Notify an agent or a job whenever a task that matches all given fields ends. */
 export interface AddWakeup {
   name?: string | null;
   tool?: string | null;
@@ -278,7 +278,7 @@ export interface AgentShown {
   agent: Agent;
 }
 
-/** Add a rule: what may start, or with effect=deny what may not. */
+/** Add a rule for what may start or, with effect=deny, what may not. */
 export interface AllowTool {
   tool: string;
   pattern?: string | null;
@@ -411,7 +411,7 @@ export interface AnchorsMerged {
   skipped: string[];
 }
 
-/** Append frames to the stream of a task whose host this runner speaks for. */
+/** Append frames to a task's stream, as the runner that speaks for its host. */
 export interface AppendFrames {
   task_id: string;
   runner_id: string;
@@ -420,7 +420,7 @@ export interface AppendFrames {
   frames: NewFrame[];
 }
 
-/** Keep output of a task whose host's folder no server can read. */
+/** Store output of a task whose host's folder servers cannot read. */
 export interface AppendOutput {
   task_id: string;
   runner_id: string;
@@ -658,7 +658,7 @@ export interface CancelJob {
   reason?: string | null;
 }
 
-/** End a task: at once while it waits, else by TERM and, after its grace, KILL. */
+/** End a task: at once if it is waiting, else with TERM and, after its grace period, KILL. */
 export interface CancelTask {
   task_id: string;
   reason?: string;
@@ -897,7 +897,7 @@ export interface ClaimLease {
   force?: boolean;
 }
 
-/** Take tasks that wait, oldest first, for a host that this runner speaks for. */
+/** Claim waiting tasks, oldest first, for a host that this runner speaks for. */
 export interface ClaimTasks {
   runner_id: string;
   host_id: string;
@@ -1300,7 +1300,7 @@ export interface CrewStatus {
   next_cursor?: number | null;
 }
 
-/** Counted from 0. */
+/** The cursor's position, counted from 0. */
 export interface CursorPlace {
   row: number;
   col: number;
@@ -1689,7 +1689,7 @@ export interface Entry {
   source_event_id?: string | null;
 }
 
-/** A variable for the task: its `value`, or the variable of the host that it is taken from. */
+/** A variable for the task: its `value`, or the runner's variable it comes from. */
 export interface EnvVar {
   name: string;
   value: string | null;
@@ -1784,7 +1784,7 @@ export interface ExportDocuments {
   as_of?: number | null;
 }
 
-/** Read the recording of a task that has ended, from a `cursor` on. */
+/** Read the recording of an ended task, from a `cursor` on. */
 export interface ExportRecording {
   task_id: string;
   cursor?: string | null;
@@ -1840,7 +1840,7 @@ export interface FannedOut {
   jobs: FannedJob[];
 }
 
-/** Read output as text: bytes from an offset, lines from a line on, or the last lines. */
+/** Read output as text: bytes from an offset, lines from a line number, or the last lines. */
 export interface FetchOutput {
   task_id: string;
   stream?: "pty" | "stderr" | "stdout" | null;
@@ -1934,7 +1934,7 @@ export interface FrontierShown {
   next: string | null;
 }
 
-/** What the cap took out of a log: `from` is the first byte that is gone, `to` the next kept. */
+/** What the cap removed from a log: `from` is the first missing byte, `to` the next kept one. */
 export interface Gap {
   from: number;
   to: number;
@@ -2204,7 +2204,7 @@ export interface Held {
   ref: string;
 }
 
-/** Speak for a host from now on, and learn which tasks it has; `after` asks for the rest. */
+/** Become the runner that speaks for a host, and get its tasks; `after` gets the next page. */
 export interface HeldTasks {
   runner_id: string;
   host_id: string;
@@ -2247,7 +2247,7 @@ export interface Horizon {
   over_active_limit: boolean;
 }
 
-/** `revision` is the fence of everything that this runner does for the host. */
+/** `revision` fences everything this runner does for the host. */
 export interface HostHeld {
   host_id: string;
   revision: number;
@@ -2293,7 +2293,7 @@ export interface IdeaMerged {
   conflict_ids: string[];
 }
 
-/** Take a recording, or an asciicast v3, into this workspace, to be looked at. */
+/** Import a recording or an asciicast v3 into this workspace, for viewing. */
 export interface ImportRecording {
   artifact?: string | null;
   content_b64?: string | null;
@@ -2776,7 +2776,7 @@ export interface ListTokens {
   limit?: number;
 }
 
-/** Show who is told of the end of tasks. */
+/** Show who is notified when tasks end. */
 export interface ListWakeups {
 }
 
@@ -2814,7 +2814,7 @@ export interface LogRow {
   data: { [key: string]: unknown };
 }
 
-/** One log at its end. `sha256` covers all bytes seen, `stored_sha256` those that are kept. */
+/** One log at its end. `sha256` covers all bytes seen, `stored_sha256` the bytes kept. */
 export interface LogSeal {
   bytes_total: number;
   bytes_stored: number;
@@ -3004,7 +3004,7 @@ export interface Moved {
   event: JobEvent;
 }
 
-/** One frame as a runner writes it; each type takes its own fields of these. */
+/** One frame as a runner writes it; each type uses a subset of these fields. */
 export interface NewFrame {
   type: "tool_policy_decided" | "tool_stderr" | "tool_stdout" | "tool_task_cancelled" | "tool_task_op_failed" | "tool_task_output_delta" | "tool_task_ports" | "tool_task_resized" | "tool_task_signalled" | "tool_task_status" | "tool_task_stdin_written";
   status?: "cancelled" | "exited" | "failed" | "running" | null;
@@ -3148,7 +3148,7 @@ export interface Op {
   seq: number;
 }
 
-/** It is logged, not yet done: its outcome is a frame with the same `op_id`. */
+/** The operation is logged, not yet done; its outcome is a frame with the same `op_id`. */
 export interface OpLogged {
   task_id: string;
   op_id: string;
@@ -3219,7 +3219,7 @@ export interface OpsSummary {
   capabilities: { [key: string]: string };
 }
 
-/** `next_offset` is how much is there; `artifact` the digest of what is kept, once sealed. */
+/** `next_offset` is the log's length; `artifact` is the stored bytes' digest, once sealed. */
 export interface OutputAppended {
   task_id: string;
   stream: "pty" | "stderr" | "stdout";
@@ -3229,7 +3229,7 @@ export interface OutputAppended {
   gap?: Gap | null;
 }
 
-/** `capped` says that the middle of the log was not kept, `gap` that this read met the hole. */
+/** `capped` means that the middle of the log was not kept; `gap`, that this read reached it. */
 export interface OutputFetched {
   task_id: string;
   stream: "pty" | "stderr" | "stdout";
@@ -3247,7 +3247,7 @@ export interface OutputFetched {
   next_cursor: number;
 }
 
-/** A run of the output; joined in order, the parts are the range that was read. */
+/** A part of the output; joined in order, the parts are the range that was read. */
 export interface OutputPart {
   offset_bytes: number;
   next_offset: number;
@@ -3862,7 +3862,7 @@ export interface Released {
   reservation: Reservation;
 }
 
-/** Take a rule for wake-ups back. */
+/** Withdraw a wake-up rule. */
 export interface RemoveWakeup {
   rule: string;
 }
@@ -4247,7 +4247,7 @@ export interface SchemaGet {
   cmd: string;
 }
 
-/** What a terminal shows, as text without the blanks at the end of lines and below the last. */
+/** What a terminal shows, as text without trailing spaces and trailing empty lines. */
 export interface ScreenView {
   rows: number;
   cols: number;
@@ -4653,7 +4653,7 @@ export interface SnapshotAnchor {
   limit?: number;
 }
 
-/** Ask for the screen of a task's terminal as bytes that show it elsewhere. */
+/** Get the screen of a task's terminal as bytes that redraw it in another terminal. */
 export interface SnapshotTask {
   task_id: string;
 }
@@ -4874,13 +4874,13 @@ export interface Storage {
   schema_version: number;
 }
 
-/** Keep the output of a task that has ended as an artifact. */
+/** Store the output of an ended task as an artifact. */
 export interface StoreOutput {
   task_id: string;
   stream?: "pty" | "stderr" | "stdout" | null;
 }
 
-/** Read frames after a seq of the task's stream; with `timeout_ms`, wait until there are any. */
+/** Read the frames after a seq of the task's stream; `timeout_ms` waits until there are any. */
 export interface StreamEvents {
   task_id: string;
   after_seq?: number;
@@ -4888,7 +4888,7 @@ export interface StreamEvents {
   timeout_ms?: number;
 }
 
-/** How far the frames have followed one stream, and how it was sealed. */
+/** How much of one stream the frames have reported, and how it was sealed. */
 export interface StreamState {
   bytes?: number;
   inline?: number;
@@ -5095,7 +5095,7 @@ export interface TaskRadar {
   blockers: string[];
 }
 
-/** Write `data_b64` into a terminal of this size, then what the stream holds from `offset` on. */
+/** Write `data_b64` into a terminal of this size, then the stream from `offset` on. */
 export interface TaskSnapshot {
   task_id: string;
   rows: number;
@@ -5106,14 +5106,14 @@ export interface TaskSnapshot {
   alternate: boolean;
 }
 
-/** Ask how a task stands, by its id or by its name; with `screen`, what its terminal shows. */
+/** Get the state of a task by id or name; with `screen`, also what its terminal shows. */
 export interface TaskStatus {
   task_id?: string | null;
   name?: string | null;
   screen?: boolean;
 }
 
-/** A task as its frames say it is, with what it was asked for. */
+/** A task: the state from its frames, and the parameters it was spawned with. */
 export interface TaskView {
   task_id: string;
   ref: string;
@@ -5341,7 +5341,7 @@ export interface TranscriptSession {
   cwd?: string | null;
 }
 
-/** Ask what policy would say, without starting anything. */
+/** Ask what the policy would decide, without starting anything. */
 export interface TryPolicy {
   tool: string;
   args?: { [key: string]: unknown };
@@ -5458,7 +5458,7 @@ export interface WaitJobs {
   timeout_ms?: number;
 }
 
-/** Wait until a task has ended, printed a line, shows a line on its screen, or listens. */
+/** Wait until a task ends, prints a line, shows a line on its screen, or opens a port. */
 export interface WaitTask {
   task_id: string;
   until?: "exit" | "line" | "port" | "screen";
@@ -5492,7 +5492,7 @@ export interface WakeupMade {
   in_force: boolean;
 }
 
-/** Which ends are told, and to whom: an agent's inbox, or the thread of a job. */
+/** Which endings to report, and where: to an agent's inbox or the thread of a job. */
 export interface WakeupRule {
   id: string;
   name?: string | null;
@@ -5529,7 +5529,7 @@ export interface Watch {
   lane_summary?: LaneSummary | null;
 }
 
-/** Wait until there is a task to claim, or an operation that was logged after `after_seq`. */
+/** Wait until there is a task to claim, or an operation logged after `after_seq`. */
 export interface WatchHost {
   runner_id: string;
   host_id: string;
@@ -5550,12 +5550,12 @@ export interface Why {
   message: string;
 }
 
-/** Take a rule back. */
+/** Withdraw a rule. */
 export interface WithdrawRule {
   rule: string;
 }
 
-/** A task as the runner of its host sees it: what to start, and where its frames go on. */
+/** A task as its host's runner sees it: what to start, and where its frames continue. */
 export interface WorkTask {
   task_id: string;
   status: "cancelled" | "exited" | "failed" | "queued" | "running";
@@ -5609,7 +5609,7 @@ export interface WorkspaceRow {
   created_at_ms: number;
 }
 
-/** Type into the terminal of a task, bytes or keys by their names; `eof` ends its input. */
+/** Type into the terminal of a task, as bytes or named keys; `eof` ends its input. */
 export interface WriteStdin {
   task_id: string;
   chunk_b64?: string | null;
