@@ -315,7 +315,7 @@ def test_a_task_that_printed_more_than_a_recording_holds_says_so_at_once(
     monkeypatch.setattr(rec, "MOST_BYTES", 9)
     refused = lh.envelope("tool.recording_export", task_id=task_id)
     assert refused["error"]["code"] == "CONFLICT"
-    assert "10 bytes are kept of it, at most 9" in refused["error"]["message"]
+    assert "10 bytes; the limit is 9" in refused["error"]["message"]
     assert "tool.output_fetch" in refused["error"]["recovery"]
     lh.run_actions(refused)
 
@@ -341,8 +341,11 @@ def test_a_recording_in_the_call_itself_is_the_same_as_one_that_was_stored(lh: L
 @pytest.mark.parametrize(
     "given, said",
     [
-        ({}, "one of them"),
-        ({"artifact": "artifact:2cf24dba5fb0", "content_b64": "aGk="}, "one of them"),
+        ({}, "expected exactly one of artifact"),
+        (
+            {"artifact": "artifact:2cf24dba5fb0", "content_b64": "aGk="},
+            "expected exactly one of artifact",
+        ),
         ({"content_b64": "a*=="}, "content_b64: not base64"),
         ({"content_b64": "aGk="}, "content_b64: this is not a recording"),
     ],

@@ -140,7 +140,7 @@ def test_codex_is_judged_by_its_last_message() -> None:
 @pytest.mark.parametrize(
     "lines, code, said",
     [
-        ([THREAD, message("prose")], 0, "no JSON"),
+        ([THREAD, message("prose")], 0, "not JSON"),
         ([THREAD], 0, "no answer"),
         ([THREAD, {"type": "turn.failed", "error": {"message": "401"}}], 1, "code 1: 401"),
         ([message(json.dumps(ANSWER)), {"type": "turn.failed", "error": None}], 0, "turn failed"),
@@ -190,7 +190,7 @@ def test_claude_structured_output_is_unwrapped() -> None:
         ([result(is_error=True, terminal_reason="aborted_tools")], 0, "aborted_tools"),
         ([result(structured_output=ANSWER)], 1, "code 1"),
         ([result(structured_output={"status": "DONE"})], 0, "missing required field"),
-        ([result(result="all done")], 0, "no JSON"),
+        ([result(result="all done")], 0, "not JSON"),
         ([{"type": "system", "session_id": "S-9"}], 143, "code 143: from stderr"),
         (["garbage"], 0, "from stderr"),
     ],

@@ -174,7 +174,7 @@ def test_a_prompt_gives_the_claim_the_rules_and_the_job() -> None:
     assert '"cmd": "jobs.report"' in text
     assert '"claim_revision": 3' in text
     assert "as notes, cards or evidence linked to the task or anchor" in text
-    assert "end it within 30 minutes" in text
+    assert "finish it within 30 minutes" in text
     assert text.index("# How to answer") < text.index("[STRICT]") < text.index("# Your claim")
     assert text.endswith("Look at it.\n")
     assert "task: TASK-001" in text
@@ -185,7 +185,7 @@ def test_a_resumed_session_is_not_told_the_job_again() -> None:
     assert "Look at it." not in text
     assert "[STRICT]" not in text
     assert "claim_revision=3" in text
-    assert "end it within 60 seconds" in text
+    assert "finish it within 60 seconds" in text
 
 
 @pytest.mark.proves("DEL-110")

@@ -206,7 +206,7 @@ def test_an_agent_that_gives_up_fails_the_job_in_its_own_words(rig: Rig) -> None
             "done('notes@1'); sys.stderr.write('lost the network'); sys.exit(3)",
             "code 3: lost the network",
         ),
-        ("os.kill(os.getpid(), 9)", "ended by signal 9"),
+        ("os.kill(os.getpid(), 9)", "killed by signal 9"),
     ],
 )
 def test_a_bad_slice_is_an_error_and_too_many_fail_the_job(
@@ -276,7 +276,7 @@ def test_a_child_that_prints_without_end_is_kept_within_bounds_and_that_is_told(
     (artifact,) = rig("docs.artifact.list", owner=job)["artifacts"]
     assert artifact["size"] < 1_000_000
     (said,) = [m for m in rig.messages(job, "progress") if "slice 1 ended" in m]
-    assert "bytes of the transcript are left out: it is over 1048576 bytes" in said
+    assert "bytes of the transcript are left out: the output is over 1048576 bytes" in said
 
 
 def test_a_job_that_takes_too_long_in_all_fails(make_rig: MakeRig) -> None:

@@ -120,7 +120,7 @@ def test_a_question_is_given_up_on_once() -> None:
 def test_a_job_has_so_much_time_and_so_many_slices() -> None:
     late = begin_slice(SliceState(), OPTIONS.max_runtime_s, OPTIONS)
     assert late.ending is not None
-    assert "at most 86400 s" in late.ending.summary
+    assert "the limit is 86400 s" in late.ending.summary
     many = begin_slice(SliceState(slices=9), 0, OPTIONS)
     assert many.ending is not None
     assert begin_slice(SliceState(slices=8), 0, OPTIONS).state.slices == 9
