@@ -135,7 +135,7 @@ def test_what_cannot_be_had_as_a_file_says_so_before_any_of_it_is_sent(files: Fi
     body = {"tool": "bash", "args": {"command": "sleep 9"}, "workspace": files.workspace}
     queued = files.served("tool.task_spawn", **body)["task_id"]
     assert files.get(queued).status_code == 409
-    assert "when it has ended" in files.get(queued).json()["error"]["message"]
+    assert "once it has ended" in files.get(queued).json()["error"]["message"]
 
 
 def test_a_viewer_may_have_a_recording_but_not_bring_one(served: Served, files: Files) -> None:
