@@ -139,7 +139,7 @@ def resume_lines(result: dict[str, Any]) -> list[str]:
     trim=RESUME_TRIM,
 )
 def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
-    """Everything you need to continue a plan or task, most important first; it only reads."""
+    """Get everything you need to continue a plan or task, most important first."""
     me = asker(tx, req)
     view = view_of_request(req)
     limits = _limits(req, view)

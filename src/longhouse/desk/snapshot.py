@@ -92,7 +92,7 @@ def _horizon(horizon: dict[str, Any]) -> str:
     ],
 )
 def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
-    """The state of the work in focus, its active job, and the next command."""
+    """Show the state of the work in focus, its active job, and the next command."""
     me = asking(tx, req)
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):

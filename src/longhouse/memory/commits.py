@@ -94,7 +94,7 @@ def make_commit(tx: Tx, req: MakeCommit) -> Committed:
     ],
 )
 def log_commits(tx: Tx, req: LogCommits) -> CommitLog:
-    """Recent commits of a branch, or those up to a tag or commit, newest first."""
+    """List recent commits of a branch, or those up to a tag or commit, newest first."""
     ref = req.ref or current_branch(tx)
     name, top = _start(tx, ref)
     view = view_of(tx, name, "", req.as_of, field="ref")
@@ -112,7 +112,7 @@ def log_commits(tx: Tx, req: LogCommits) -> CommitLog:
 
 @room.command("vcs.reflog", example=ShowRefLog(), trim=[Pop("moves", leave=1, cursor="seq")])
 def show_reflog(tx: Tx, req: ShowRefLog) -> RefLog:
-    """The history of ref movements: commits, checkouts, resets, tags and branch changes."""
+    """List ref movements: commits, checkouts, resets, tags and branch changes."""
     before = min(
         req.cursor if req.cursor is not None else ENDLESS,
         req.as_of + 1 if req.as_of is not None else ENDLESS,

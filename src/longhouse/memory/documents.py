@@ -76,7 +76,7 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     ],
 )
 def show_document(tx: Tx, req: ShowDocument) -> Page:
-    """Read a page of a document: newest entries come on the first page, oldest first within it."""
+    """Read a page of a document, newest page first; entries ascend within a page."""
     where = scope(tx, req.doc_kind, target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     entries, pagination = page_of(tx, view, cursor=req.cursor, limit=req.limit)

@@ -39,7 +39,7 @@ __all__ = ["export_documents"]
     ],
 )
 def export_documents(tx: Tx, req: ExportDocuments) -> DocumentExport:
-    """Refs, notes and trace of a plan or task: everything needed to resume it."""
+    """Export the refs, notes and trace of a plan or task, to resume it."""
     target = req.target or standing(tx).focus
     if target is None:
         raise InvalidInput(

@@ -77,7 +77,7 @@ def list_tags(tx: Tx, req: ListTags) -> TagList:
     example=DeleteTag(name="v1"),
 )
 def delete_tag(tx: Tx, req: DeleteTag) -> TagDeleted:
-    """Remove a tag; the commit stays."""
+    """Delete a tag; the commit stays."""
     known = tx.one(sql.tag_now, name=req.name, endless=ENDLESS)
     if known is None:
         raise UnknownId(

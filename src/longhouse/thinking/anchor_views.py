@@ -163,7 +163,7 @@ def _unregistered(name: str, linked: list[LinkedCard]) -> Anchor:
     ],
 )
 def snapshot_anchor(tx: Tx, req: SnapshotAnchor) -> AnchorSnapshot:
-    """Everything known about one part of the system, settled cards first."""
+    """Show everything known about one part of the system, settled cards first."""
     drafts = req.include_drafts or req.all_lanes
     lens = lens_on(tx, req.anchor, drafts=drafts, limit=req.limit)
     if lens is None:
@@ -254,7 +254,7 @@ def _plain(anchors: list[Anchor]) -> Iterator[str]:
     trim=[Pop("issues", leave=1), Clip("issues.message", 80)],
 )
 def lint_anchors(tx: Tx, req: LintAnchors) -> AnchorLint:
-    """Find anchors whose relations are missing, cyclic, or use an alias."""
+    """Find anchors with missing or cyclic relations, or relations to an alias."""
     issues = sorted(_faults(tx), key=lambda one: (one.severity, one.code, one.anchor, one.message))
     return AnchorLint(
         ok=not issues,

@@ -53,7 +53,7 @@ FRONTIER_TRIM: list[Trim] = [
     ],
 )
 def show_context(tx: Tx, req: ShowContext) -> ContextSlice:
-    """The cards that matter now: pins, open cards, then the newest."""
+    """Show the cards that matter now: pins, open cards, then the newest."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     cards = Looker(tx, graph, place, drafts=lens.drafts).select(req.limit_cards, lens.view)
@@ -147,7 +147,7 @@ def limits_of(req: FrontierLens[Any]) -> dict[str, int]:
     ],
 )
 def show_frontier(tx: Tx, req: ShowFrontier) -> FrontierShown:
-    """The open hypotheses, questions, subgoals and tests, newest first."""
+    """List the open hypotheses, questions, subgoals and tests, newest first."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     frontier = Looker(tx, graph, place, drafts=lens.drafts).frontier(limits_of(req))
@@ -172,7 +172,7 @@ def show_frontier(tx: Tx, req: ShowFrontier) -> FrontierShown:
     ],
 )
 def show_next(tx: Tx, req: ShowNext) -> NextShown:
-    """The open card to work on next, and a backup."""
+    """Show the open card to work on next, and a backup."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     frontier = Looker(tx, graph, place, drafts=lens.drafts).frontier(limits_of(req))

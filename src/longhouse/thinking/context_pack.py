@@ -59,7 +59,7 @@ PACK_TRIM: list[Trim] = [
 
 @room.command("think.context.pack", example=ShowContextPack(), lines=pack_lines, trim=PACK_TRIM)
 def show_context_pack(tx: Tx, req: ShowContextPack) -> PackedContext:
-    """The notes, trace and cards of a plan, task or branch: everything needed to resume it."""
+    """Get the notes, trace and cards of a plan, task or branch, to resume it."""
     return context_pack(tx, req)
 
 

@@ -34,7 +34,7 @@ _CARDS_TRIM: list[Trim] = [
     trim=[*_CARDS_TRIM, *TRIM_ENGINE, Pop("candidates"), Drop("frontier"), *SMALLEST],
 )
 def show_pack(tx: Tx, req: ShowPack) -> ThinkPack:
-    """The cards that matter, the open ones, and what to do about them."""
+    """Show the cards that matter, the open ones, and what to do about them."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     looker = Looker(tx, graph, place, drafts=lens.drafts)
@@ -80,7 +80,7 @@ def show_pack(tx: Tx, req: ShowPack) -> ThinkPack:
     ],
 )
 def show_watch(tx: Tx, req: ShowWatch) -> Watch:
-    """The open cards, the newest trace entries, and what to do about them."""
+    """Show the open cards, the newest trace entries, and what to do about them."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     looker = Looker(tx, graph, place, drafts=lens.drafts)

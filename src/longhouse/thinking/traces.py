@@ -121,7 +121,7 @@ def _gaps(meta: dict[str, Any]) -> list[tuple[str, str]]:
     ],
 )
 def hydrate(tx: Tx, req: Hydrate) -> TraceSlice:
-    """The newest steps of a trace, in ascending order."""
+    """Read the newest steps of a trace, in ascending order."""
     place = place_of(tx, req)
     view = view_of(tx, place.branch, place.trace_doc)
     entries, page = page_of(tx, view, cursor=req.cursor, limit=req.limit_steps)

@@ -213,7 +213,7 @@ def event_line(event: dict[str, Any]) -> str:
     trim=[Drop("events.payload"), Pop("events", leave=1, cursor="event_id", into="next_since")],
 )
 def get_delta(tx: Tx, req: GetDelta) -> Delta:
-    """Events of plans and tasks since a given event, oldest first."""
+    """List events of plans and tasks since a given event, oldest first."""
     after = int(req.since.removeprefix("evt_")) if req.since else 0
     if after > tx.last_seq():
         raise UnknownId(
@@ -245,7 +245,7 @@ def _history_lines(result: dict[str, Any]) -> list[str]:
     trim=[Drop("operations.payload"), Pop("operations", leave=1, cursor="seq")],
 )
 def get_history(tx: Tx, req: GetHistory) -> History:
-    """The history of a plan or task, newest first."""
+    """List the events of a plan or task, newest first."""
     row = entity_of(tx, req)
     entity = row["plan_id"] if is_plan(row) else row["task_id"]
     rows = timeline(tx, entity, req.limit + 1, before=req.cursor or _ENDLESS)

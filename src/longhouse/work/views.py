@@ -112,7 +112,7 @@ _TARGET_TRIM: list[Trim] = [
     ],
 )
 def get_radar(tx: Tx, req: GetRadar) -> RadarShown:
-    """A plan or task at a glance: purpose, checks, steps, next action and blockers."""
+    """Show a plan or task at a glance: purpose, checks, steps, next action and blockers."""
     scene = scene_of(tx, entity_of(tx, req))
     call = next_call(tx, scene)
     if call is not None and isinstance(call.request, GetRadar):
@@ -189,7 +189,7 @@ def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
     trim=[*_TARGET_TRIM, Pop("handoff.risks", leave=1), Pop("radar.blockers")],
 )
 def get_handoff(tx: Tx, req: GetHandoff) -> HandoffShown:
-    """What is done, what remains and what the risks are, for the agent that takes over."""
+    """Summarize what is done, what remains and the risks, for the agent that takes over."""
     scene = scene_of(tx, entity_of(tx, req))
     return HandoffShown(
         target=scene.target,
@@ -218,7 +218,7 @@ _RESUME_TRIM: list[Trim] = [
     lines=radar_lines,
 )
 def resume(tx: Tx, req: Resume) -> Resumed:
-    """A plan or task with its steps and newest events: enough to continue."""
+    """Show a plan or task with its steps and newest events: enough to continue."""
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
@@ -244,7 +244,7 @@ PACK_TRIM: list[Trim] = [
     trim=PACK_TRIM,
 )
 def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
-    """A plan or task with its decisions, evidence and blockers; see also tasks.resume.super."""
+    """Show a plan or task with its decisions, evidence and blockers; see tasks.resume.super."""
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
@@ -309,7 +309,7 @@ def shown_from(row: Row, task_id: str, path: str) -> ShownReceipt:
     trim=[*_TARGET_TRIM, Drop("delta.payload"), Pop("delta", leave=1)],
 )
 def context_pack(tx: Tx, req: ContextPack) -> ContextPacked:
-    """The radar and newest events of a plan or task."""
+    """Show the radar and newest events of a plan or task."""
     scene = scene_of(tx, entity_of(tx, req))
     return ContextPacked(
         target=scene.target,

@@ -11,7 +11,9 @@ from longhouse.kernel.values import Request, ResultT
 __all__ = ["ByAgent", "Name", "Token"]
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=200, description="you, with agent_token")]
+Name = Annotated[
+    str, Meta(min_length=1, max_length=200, description="your agent name, with agent_token")
+]
 Token = Annotated[
     str, Meta(min_length=1, max_length=200, description="your token, from agents.register")
 ]

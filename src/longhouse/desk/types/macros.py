@@ -89,7 +89,7 @@ class Diagnosis(Result, frozen=True, kw_only=True):
 
 
 class GetSnapshot(ByAgentAbout["Snapshot"], frozen=True, kw_only=True):
-    """The state of the work in focus."""
+    """Show the state of the work in focus."""
 
     delta: Annotated[
         bool, Meta(description="also what others did since you last asked; marks it as seen")

@@ -35,7 +35,7 @@ Many = Annotated[int, Meta(ge=0, le=200)]
 
 
 class ResumeSuper(ByAgentAbout["ResumedSuper"], frozen=True, kw_only=True):
-    """Everything needed to continue a plan or task; omitted limits follow the view."""
+    """Get everything needed to continue a plan or task; omitted limits follow the view."""
 
     view: View | None = None
     context_budget: Annotated[int, Meta(ge=0, description="alias of max_chars")] | None = None

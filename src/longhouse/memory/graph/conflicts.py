@@ -43,7 +43,7 @@ __all__ = ["list_conflicts", "open_conflict", "resolve_conflict", "show_conflict
     trim=[Pop("conflicts", leave=1, cursor="seq")],
 )
 def list_conflicts(tx: Tx, req: ListConflicts) -> ConflictList:
-    """Conflicts of merges into a branch, newest first."""
+    """List conflicts of merges into a branch, newest first."""
     view_of(tx, req.into, req.doc, field="into")
     into = find_branch(tx, req.into)
     cut = NOW if req.as_of is None else req.as_of
@@ -93,7 +93,7 @@ def list_conflicts(tx: Tx, req: ListConflicts) -> ConflictList:
     ],
 )
 def show_conflict(tx: Tx, req: ShowConflict) -> ConflictShown:
-    """Both sides of a conflict and their common base."""
+    """Show both sides of a conflict and their common base."""
     row = _found(tx, req.conflict_id)
     if req.as_of is not None and row["created_seq"] > req.as_of:
         raise _unknown(req.conflict_id)

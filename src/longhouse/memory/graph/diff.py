@@ -36,7 +36,7 @@ _CHUNK = 200
     ],
 )
 def diff_graphs(tx: Tx, req: DiffGraph) -> GraphDiff:
-    """Nodes and edges that differ between two branches, newest first."""
+    """List nodes and edges that differ between two branches, newest first."""
     seen = view_of(tx, req.from_, req.doc, req.as_of, field="from")
     view = view_of(tx, req.to, req.doc, req.as_of, field="to")
     before = req.cursor if req.cursor is not None else ENDLESS

@@ -38,7 +38,7 @@ __all__ = ["query_graph", "validate_graph"]
     ],
 )
 def query_graph(tx: Tx, req: QueryGraph) -> GraphPage:
-    """Nodes that match all filters, newest first, and the edges between them."""
+    """Find nodes that match all filters, newest first, and the edges between them."""
     where = scope(tx, "graph", target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     before = req.cursor if req.cursor is not None else ENDLESS

@@ -145,7 +145,7 @@ class NoteCommitted(Result, frozen=True, kw_only=True):
 
 
 class ShowDocument(Request["Page"], frozen=True, kw_only=True):
-    """Read a page of a document, starting with the newest entries."""
+    """Read a page of a document, newest page first."""
 
     target: Annotated[Target, _TARGET] | None = None
     doc_kind: Literal["notes", "trace"] = "trace"
@@ -196,7 +196,7 @@ class DocumentList(Result, frozen=True, kw_only=True):
 
 
 class DiffDocument(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Entries of a document that one branch shows and another does not."""
+    """List entries of a document that one branch shows and another does not."""
 
     from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "left", "branch")]
     to: Annotated[BranchName, also("dest", "into", "to_branch", "right", "head")]
@@ -237,7 +237,7 @@ class DocumentsMerged(Result, frozen=True, kw_only=True, rename={"from_": "from"
 
 
 class ExportDocuments(Request, frozen=True, kw_only=True):
-    """Everything needed to resume a plan or task: refs, notes and trace."""
+    """Export the refs, notes and trace of a plan or task, to resume it."""
 
     target: Annotated[Target, _TARGET] | None = None
     """Defaults to the plan or task in focus."""

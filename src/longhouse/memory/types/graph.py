@@ -176,7 +176,7 @@ class GraphApplied(Result, frozen=True, kw_only=True):
 
 
 class QueryGraph(Request, frozen=True, kw_only=True):
-    """Read the nodes that match every filter, newest first, and the edges between them."""
+    """Find nodes that match all filters, newest first, and the edges between them."""
 
     target: Target | None = None
     branch: BranchName | None = None
@@ -234,7 +234,7 @@ class GraphValid(Result, frozen=True, kw_only=True):
 
 
 class DiffGraph(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Nodes and edges that differ between two branches."""
+    """List nodes and edges that differ between two branches."""
 
     from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "branch")]
     to: BranchName
@@ -305,7 +305,7 @@ class GraphMerged(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class ListConflicts(Request, frozen=True, kw_only=True):
-    """List the conflicts of merges into a branch, newest first."""
+    """List conflicts of merges into a branch, newest first."""
 
     into: BranchName
     doc: DocName = "graph"

@@ -158,7 +158,7 @@ class Committed(Result, frozen=True, kw_only=True):
 
 
 class LogCommits(Request, frozen=True, kw_only=True):
-    """Recent commits of a branch, or those up to a tag or commit, newest first."""
+    """List recent commits of a branch, or those up to a tag or commit, newest first."""
 
     ref: Annotated[BranchName, _NAME] | None = None
     cursor: Seq | None = None
@@ -175,7 +175,7 @@ class CommitLog(Result, frozen=True, kw_only=True):
 
 
 class ShowRefLog(Request, frozen=True, kw_only=True):
-    """The history of ref movements, newest first."""
+    """List ref movements, newest first."""
 
     ref: Annotated[BranchName, _NAME] | None = None
     cursor: Seq | None = None
@@ -247,7 +247,7 @@ class TagList(Result, frozen=True, kw_only=True):
 
 
 class DeleteTag(Request, frozen=True, kw_only=True):
-    """Remove a tag; the commit stays."""
+    """Delete a tag; the commit stays."""
 
     name: TagName
 

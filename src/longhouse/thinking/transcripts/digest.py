@@ -61,7 +61,7 @@ def looks_like_a_summary(text: str) -> bool:
     ],
 )
 def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
-    """The outcome of this project's recent sessions, newest first."""
+    """Show the outcome of this project's recent sessions, newest first."""
     root = root_of(tx, req.root_dir)
     prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
     budget = BytesLeft(req.max_bytes_total)

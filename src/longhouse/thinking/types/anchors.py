@@ -105,7 +105,7 @@ class AnchorList(Result, frozen=True, kw_only=True):
 
 
 class SnapshotAnchor(Request["AnchorSnapshot"], frozen=True, kw_only=True):
-    """Everything known about one part of the system."""
+    """Show everything known about one part of the system."""
 
     anchor: Annotated[AnchorId, also("id", "name", "anchor_id")]
     include_drafts: bool = False

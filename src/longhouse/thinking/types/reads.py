@@ -75,7 +75,7 @@ class Counted(Value, frozen=True, kw_only=True):
 
 
 class ShowContext(Lens["ContextSlice"], frozen=True, kw_only=True):
-    """The cards that matter now."""
+    """Show the cards that matter now."""
 
     limit_cards: Cards = 30
 
@@ -127,7 +127,7 @@ class FrontierLens(Lens[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class ShowFrontier(FrontierLens["FrontierShown"], frozen=True, kw_only=True):
-    """The open cards."""
+    """List the open cards."""
 
 
 class FrontierShown(Result, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ class FrontierShown(Result, frozen=True, kw_only=True):
 
 
 class ShowNext(FrontierLens["NextShown"], frozen=True, kw_only=True):
-    """The card to work on next."""
+    """Show the card to work on next."""
 
 
 class NextShown(Result, frozen=True, kw_only=True):
@@ -213,7 +213,7 @@ class LaneSummary(Value, frozen=True, kw_only=True):
 
 
 class ShowPack(FrontierLens["ThinkPack"], frozen=True, kw_only=True):
-    """The cards that matter, the open ones, and what to do about them."""
+    """Show the cards that matter, the open ones, and what to do about them."""
 
     limit_candidates: Cards = 30
     engine_signals_limit: Few = 6
@@ -235,7 +235,7 @@ class ThinkPack(Result, frozen=True, kw_only=True):
 
 
 class ShowWatch(FrontierLens["Watch"], frozen=True, kw_only=True):
-    """The open cards and the newest trace entries."""
+    """Show the open cards and the newest trace entries."""
 
     trace_doc: DocName | None = None
     limit_candidates: Cards = 30
@@ -280,7 +280,7 @@ class PackLens(Lens[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class ShowContextPack(PackLens["PackedContext"], frozen=True, kw_only=True):
-    """Notes, trace and cards in one answer."""
+    """Get notes, trace and cards in one answer."""
 
 
 class PackedDoc(Value, frozen=True, kw_only=True):

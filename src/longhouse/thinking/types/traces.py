@@ -84,7 +84,7 @@ class TraceAdded(Result, frozen=True, kw_only=True):
 
 
 class Hydrate(TraceScope["TraceSlice"], frozen=True, kw_only=True):
-    """The newest steps of a trace."""
+    """Read the newest steps of a trace."""
 
     cursor: Seq | None = None
     limit_steps: Annotated[int, Meta(ge=1, le=200)] = 50

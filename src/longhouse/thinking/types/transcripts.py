@@ -55,7 +55,7 @@ class SearchTranscripts(Request["TranscriptHits"], frozen=True, kw_only=True):
     max_files: Files = 50
     max_bytes_total: Bytes = 64 * MIB
     hits_limit: Annotated[int, Meta(ge=1, le=500)] = 25
-    context_chars: Annotated[int, Meta(ge=0, le=4000, description="on each side")] = 240
+    context_chars: Annotated[int, Meta(ge=0, le=4000, description="characters per side")] = 240
 
 
 class Filters(Value, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ class TranscriptOpened(Result, frozen=True, kw_only=True):
 
 
 class DigestTranscripts(Request["TranscriptDigest"], frozen=True, kw_only=True):
-    """The outcome of this project's recent sessions."""
+    """Show the outcome of this project's recent sessions."""
 
     root_dir: RootDir | None = None
     cwd_prefix: Prefix | None = None

@@ -65,7 +65,7 @@ Count = Annotated[int, Meta(ge=0, le=200)]
 
 
 class GetDelta(Request["Delta"], frozen=True, kw_only=True):
-    """Events since a given event."""
+    """List events since a given event."""
 
     since: EventId | None = None
     limit: Limit = 50
@@ -79,7 +79,7 @@ class Delta(Result, frozen=True, kw_only=True):
 
 
 class GetHistory(Target["History"], frozen=True, kw_only=True):
-    """The history of a plan or task."""
+    """List the events of a plan or task."""
 
     cursor: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     limit: Limit = 50
@@ -256,7 +256,7 @@ class WorkView(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class GetRadar(WorkView["RadarShown"], frozen=True, kw_only=True):
-    """A plan or task at a glance: purpose, checks, next action, blockers."""
+    """Show a plan or task at a glance: purpose, checks, next action, blockers."""
 
 
 class RadarShown(Result, frozen=True, kw_only=True):
@@ -271,7 +271,7 @@ class RadarShown(Result, frozen=True, kw_only=True):
 
 
 class GetHandoff(WorkView["HandoffShown"], frozen=True, kw_only=True):
-    """What the next agent needs to know to take over."""
+    """Summarize what the next agent needs to know to take over."""
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
 
@@ -284,7 +284,7 @@ class HandoffShown(Result, frozen=True, kw_only=True):
 
 
 class Resume(WorkView["Resumed"], frozen=True, kw_only=True):
-    """A plan or task with its newest events."""
+    """Show a plan or task with its newest events."""
 
     events_limit: Count = 20
 
@@ -294,7 +294,7 @@ class Resumed(RadarShown, frozen=True, kw_only=True):
 
 
 class ResumePack(WorkView["ResumePacked"], frozen=True, kw_only=True):
-    """A plan or task with its decisions, evidence and blockers."""
+    """Show a plan or task with its decisions, evidence and blockers."""
 
     events_limit: Count = 20
     decisions_limit: Count = 5
@@ -332,7 +332,7 @@ class ResumePacked(Resumed, frozen=True, kw_only=True):
 
 
 class ContextPack(WorkView["ContextPacked"], frozen=True, kw_only=True):
-    """The radar and newest events of a plan or task."""
+    """Show the radar and newest events of a plan or task."""
 
     delta_limit: Count = 50
 
