@@ -111,7 +111,7 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
     facts = tx.facts
     me = asking(tx, req)
     seq = tx.last_seq()
-    exists = seq > 0  # issuing a client's token creates the workspace but logs nothing
+    exists = seq > 0  # a client that only received its token has written nothing yet
     derived = derive_next(tx)
     for suggestion in derived.suggestions:
         tx.suggestions.append(suggestion)

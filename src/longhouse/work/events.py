@@ -73,7 +73,7 @@ def happened(
 ) -> Event:
     """Record an event of a plan, task or step in the log, trace, graph and notes.
 
-    Step leases expire by the number of events; events from other rooms are not `counted`.
+    Leases expire by the number of `counted` events: not focus changes or events of other rooms.
     """
     data: dict[str, Any] = {"payload": payload or {}}
     if path is not None:
