@@ -171,7 +171,7 @@ def test_what_a_pack_leads_to_is_a_command_line(sh: Shell) -> None:
         (("open", "JOB-099"), ["fix  list jobs with longhouse job list", "longhouse job list"]),
         (
             ("branch", "nix", "--delete"),
-            ["longhouse branch, or make it with longhouse branch NAME"],
+            ["longhouse branch, or create it with longhouse branch NAME"],
         ),
         (("job", "show", "x"), ["JOB: expected", "fix  longhouse job show JOB-001"]),
         (("note", ""), ["TEXT: expected"]),
