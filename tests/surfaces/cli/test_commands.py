@@ -129,7 +129,7 @@ def test_doctor_finds_what_is_wrong_and_how_to_mend_it(sh: Shell) -> None:
     assert not sh.dir.exists()
     sh("call", "vcs.notes.commit", "content=a")
     sh("task", "start", "Look")
-    assert "  note  workspace  TASK-001: no tag says which area" in sh("doctor").out
+    assert "  note  workspace  TASK-001: no tag names its area" in sh("doctor").out
     (sh.dir / ".gitignore").unlink()
     (sh.dir / "longhouse.db").chmod(0o644)
     found = {c["name"]: c for c in sh("doctor", "--json").json["data"]["checks"]}
