@@ -1151,7 +1151,7 @@ export interface ContextHealth {
   codes?: string[];
 }
 
-/** The radar and newest events of a plan or task. */
+/** Show the radar and newest events of a plan or task. */
 export interface ContextPack {
   task?: string | null;
   plan?: string | null;
@@ -1403,7 +1403,7 @@ export interface DeleteBranch {
   force?: boolean;
 }
 
-/** Remove a tag; the commit stays. */
+/** Delete a tag; the commit stays. */
 export interface DeleteTag {
   name: string;
 }
@@ -1449,7 +1449,7 @@ export interface Diagnostics {
   has_more: boolean;
 }
 
-/** Entries of a document that one branch shows and another does not. */
+/** List entries of a document that one branch shows and another does not. */
 export interface DiffDocument {
   from: string;
   to: string;
@@ -1459,7 +1459,7 @@ export interface DiffDocument {
   as_of?: number | null;
 }
 
-/** Nodes and edges that differ between two branches. */
+/** List nodes and edges that differ between two branches. */
 export interface DiffGraph {
   from: string;
   to: string;
@@ -1483,7 +1483,7 @@ export interface DigestItem {
   message: Spoken;
 }
 
-/** The outcome of this project's recent sessions. */
+/** Show the outcome of this project's recent sessions. */
 export interface DigestTranscripts {
   root_dir?: string | null;
   cwd_prefix?: string | null;
@@ -1776,7 +1776,7 @@ export interface ExportContextPack {
   max_chars?: number;
 }
 
-/** Everything needed to resume a plan or task: refs, notes and trace. */
+/** Export the refs, notes and trace of a plan or task, to resume it. */
 export interface ExportDocuments {
   target?: string | TargetRef | null;
   notes_limit?: number;
@@ -1988,7 +1988,7 @@ export interface GetCrewStatus {
   limit?: number;
 }
 
-/** Events since a given event. */
+/** List events since a given event. */
 export interface GetDelta {
   since?: string | null;
   limit?: number;
@@ -1998,7 +1998,7 @@ export interface GetDelta {
 export interface GetFocus {
 }
 
-/** What the next agent needs to know to take over. */
+/** Summarize what the next agent needs to know to take over. */
 export interface GetHandoff {
   task?: string | null;
   plan?: string | null;
@@ -2007,7 +2007,7 @@ export interface GetHandoff {
   limit?: number;
 }
 
-/** The history of a plan or task. */
+/** List the events of a plan or task. */
 export interface GetHistory {
   task?: string | null;
   plan?: string | null;
@@ -2026,7 +2026,7 @@ export interface GetLease {
   expected_revision?: number | null;
 }
 
-/** A plan or task at a glance: purpose, checks, next action, blockers. */
+/** Show a plan or task at a glance: purpose, checks, next action, blockers. */
 export interface GetRadar {
   task?: string | null;
   plan?: string | null;
@@ -2039,7 +2039,7 @@ export interface GetSkill {
   profile?: "daily" | "research" | "strict" | "teamlead";
 }
 
-/** The state of the work in focus. */
+/** Show the state of the work in focus. */
 export interface GetSnapshot {
   task?: string | null;
   plan?: string | null;
@@ -2265,7 +2265,7 @@ export interface HostWatched {
   seq: number;
 }
 
-/** The newest steps of a trace. */
+/** Read the newest steps of a trace. */
 export interface Hydrate {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -2683,7 +2683,7 @@ export interface ListCommands {
   toolset?: "core" | "daily" | "full" | null;
 }
 
-/** List the conflicts of merges into a branch, newest first. */
+/** List conflicts of merges into a branch, newest first. */
 export interface ListConflicts {
   into: string;
   doc?: string;
@@ -2795,7 +2795,7 @@ export interface ListedBranch {
   checkout?: boolean;
 }
 
-/** Recent commits of a branch, or those up to a tag or commit, newest first. */
+/** List recent commits of a branch, or those up to a tag or commit, newest first. */
 export interface LogCommits {
   ref?: string | null;
   cursor?: number | null;
@@ -3610,7 +3610,7 @@ export interface QueryCards {
   limit?: number;
 }
 
-/** Read the nodes that match every filter, newest first, and the edges between them. */
+/** Find nodes that match all filters, newest first, and the edges between them. */
 export interface QueryGraph {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4045,7 +4045,7 @@ export interface Resting {
 export interface Result {
 }
 
-/** A plan or task with its newest events. */
+/** Show a plan or task with its newest events. */
 export interface Resume {
   task?: string | null;
   plan?: string | null;
@@ -4054,7 +4054,7 @@ export interface Resume {
   events_limit?: number;
 }
 
-/** A plan or task with its decisions, evidence and blockers. */
+/** Show a plan or task with its decisions, evidence and blockers. */
 export interface ResumePack {
   task?: string | null;
   plan?: string | null;
@@ -4079,7 +4079,7 @@ export interface ResumePacked {
   signals: Signals;
 }
 
-/** Everything needed to continue a plan or task; omitted limits follow the view. */
+/** Get everything needed to continue a plan or task; omitted limits follow the view. */
 export interface ResumeSuper {
   task?: string | null;
   plan?: string | null;
@@ -4409,7 +4409,7 @@ export interface ShowConflict {
   as_of?: number | null;
 }
 
-/** The cards that matter now. */
+/** Show the cards that matter now. */
 export interface ShowContext {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4423,7 +4423,7 @@ export interface ShowContext {
   limit_cards?: number;
 }
 
-/** Notes, trace and cards in one answer. */
+/** Get notes, trace and cards in one answer. */
 export interface ShowContextPack {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4447,7 +4447,7 @@ export interface ShowContextPack {
   read_only?: boolean;
 }
 
-/** Read a page of a document, starting with the newest entries. */
+/** Read a page of a document, newest page first. */
 export interface ShowDocument {
   target?: string | TargetRef | null;
   doc_kind?: "notes" | "trace";
@@ -4458,7 +4458,7 @@ export interface ShowDocument {
   as_of?: number | null;
 }
 
-/** The open cards. */
+/** List the open cards. */
 export interface ShowFrontier {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4485,7 +4485,7 @@ export interface ShowGate {
   expected_revision?: number | null;
 }
 
-/** The card to work on next. */
+/** Show the card to work on next. */
 export interface ShowNext {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4502,7 +4502,7 @@ export interface ShowNext {
   limit_tests?: number;
 }
 
-/** The cards that matter, the open ones, and what to do about them. */
+/** Show the cards that matter, the open ones, and what to do about them. */
 export interface ShowPack {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4546,7 +4546,7 @@ export interface ShowRadar {
   reply_refs?: string[];
 }
 
-/** The history of ref movements, newest first. */
+/** List ref movements, newest first. */
 export interface ShowRefLog {
   ref?: string | null;
   cursor?: number | null;
@@ -4561,7 +4561,7 @@ export interface ShowUsage {
   limit?: number;
 }
 
-/** The open cards and the newest trace entries. */
+/** Show the open cards and the newest trace entries. */
 export interface ShowWatch {
   target?: string | TargetRef | null;
   branch?: string | null;
@@ -4644,7 +4644,7 @@ export interface Snapshot {
   delta?: Happenings | null;
 }
 
-/** Everything known about one part of the system. */
+/** Show everything known about one part of the system. */
 export interface SnapshotAnchor {
   anchor: string;
   include_drafts?: boolean;
