@@ -116,7 +116,7 @@ def test_an_agent_on_a_strict_task_is_told_what_its_gate_wants(rig: Rig) -> None
     told, spared = (rig.prompt(rig.run(f"done({ref!r})", task=one)) for one in (strict, plain))
     assert "The task is strict: a step can be closed only when its cards hold a claim" in told
     assert f"think.card (target={strict} step=s:0" in told
-    assert "Step s:0 is missing: NO_CLAIM (nobody wrote down what is claimed)." in told
+    assert "Step s:0 is missing: NO_CLAIM (no claim is written down)." in told
     assert 'override={"reason": "…", "risk": "…"}' in told
     assert "The task is strict" not in spared
 
