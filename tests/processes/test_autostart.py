@@ -1,4 +1,4 @@
-"""A server calls for a runner where background processes wait and nobody is heard."""
+"""A server starts a runner if background processes are waiting and none is online."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.processes.kit import Runner, allow, ended, running, spawned
 
 
 class Starter:
-    """Counts what it was asked to start."""
+    """Counts the requests to start a runner."""
 
     def __init__(self) -> None:
         self.started: list[str] = []

@@ -1,4 +1,4 @@
-"""To whom a background process belongs, what it ends with, and what it proves."""
+"""Who owns a background process, what ends it, and what it proves."""
 
 from __future__ import annotations
 

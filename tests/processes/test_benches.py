@@ -15,7 +15,7 @@ LINE = re.compile(r"BENCH (\S+) ([0-9.]+) (\S+) (?:ok|miss)")
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.Bench]:
-    """The same benchmarks, with little to do: what is tested is that they measure."""
+    """The same benchmarks with little work: the test only checks that they measure."""
     monkeypatch.setattr(processes, "LIVES", 1)
     monkeypatch.setattr(processes, "READS", 2)
     monkeypatch.setattr(processes, "LOG", 1 << 20)

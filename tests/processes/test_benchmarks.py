@@ -1,4 +1,4 @@
-"""The three benchmarks that the contract of tool tasks asks for run, and say what they measured."""
+"""The three benchmarks that the tool-task contract requires run, and report what they measured."""
 
 from __future__ import annotations
 

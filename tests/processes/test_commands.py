@@ -1,4 +1,4 @@
-"""Commands of the registry as tasks: recorded at once, carried out behind the answer."""
+"""Registry commands as tasks: recorded at once, run after the answer."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_command_whose_server_died_before_it_is_carried_out_once_by_the_next(
 def test_a_death_while_a_command_runs_leaves_neither_half_of_it(
     lh: Lh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the command writes and the frames of its end are one transaction."""
+    """The command's writes and its final frames are one transaction."""
 
     class Killed(BaseException):
         pass

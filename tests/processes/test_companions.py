@@ -1,4 +1,4 @@
-"""What goes together with background processes, found by the ids that other tools know it by."""
+"""The features around background processes, found by the ids that other tools use."""
 
 from __future__ import annotations
 

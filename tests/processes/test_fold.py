@@ -99,7 +99,7 @@ kinds = st.one_of(
 
 @pytest.mark.proves("TTA-016", "TTA-042")
 def test_the_moves_are_those_of_the_contract() -> None:
-    """Said once more by hand: what follows each status, and nothing follows an end."""
+    """Written out by hand: the statuses that may follow each status, and none follows an end."""
     ends: set[Status] = {"exited", "cancelled", "failed"}
     assert {
         "queued": {"running", "cancelled", "failed"},
@@ -148,7 +148,7 @@ def test_a_story_that_is_accepted_makes_only_legal_moves(frames: list[dict[str, 
 
 
 class Tasks(RuleBasedStateMachine):
-    """People and a runner, in any order: the moves that happen are those of the table."""
+    """People and a runner, in any order: only the transitions of the table happen."""
 
     make: Callable[[], Lh]
     numbers = itertools.count()

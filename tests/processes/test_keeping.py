@@ -1,4 +1,4 @@
-"""Output of a host whose folder no server can read: kept byte for byte, once, and readable."""
+"""Output of a host whose folder servers cannot read: stored byte for byte, once, and readable."""
 
 from __future__ import annotations
 

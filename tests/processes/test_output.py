@@ -1,4 +1,4 @@
-"""Reading what a background process printed: ranges, tails, lines, gaps, masks, raw bytes."""
+"""Reading the output of a background process: ranges, tails, lines, gaps, masks, raw bytes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_read_that_meets_the_gap_says_so_and_goes_on_behind_it(lh: Lh) -> None
 
 
 def test_behind_the_gap_no_line_is_given_a_number_that_nobody_knows(lh: Lh) -> None:
-    """Who asks for a line that the gap may have taken is shown what is kept, without a number."""
+    """A request for a line that may be in the gap returns what is kept, without a line number."""
     task_id = printed(lh, b"one\ntwo\nXXX\nXXX\n last\n")
     (folder(lh, task_id) / "stdout.gap").write_text("8 16\n")
     head = lh("tool.output_fetch", task_id=task_id, line=2, max_lines=1)
@@ -143,7 +143,7 @@ def test_behind_the_gap_no_line_is_given_a_number_that_nobody_knows(lh: Lh) -> N
 def punched_while_read(
     monkeypatch: pytest.MonkeyPatch, log: Path, *, times: int = 1
 ) -> list[tuple[int, int]]:
-    """Just before the next reads of a log its host gives its middle back, told first as ever."""
+    """Just before the next reads of a log, its host punches out the middle, recording the gap first."""
     pread, reads = os.pread, []
 
     def interleaved(fd: int, length: int, offset: int) -> bytes:

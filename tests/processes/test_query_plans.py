@@ -1,4 +1,4 @@
-"""What runs at each key that is typed costs the same however much was typed before."""
+"""The queries run for each keystroke cost the same, however much was typed before."""
 
 from __future__ import annotations
 

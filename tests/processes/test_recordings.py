@@ -1,4 +1,4 @@
-"""A task that has ended as a recording, and a recording as a task that has ended."""
+"""Exporting an ended task as a recording, and importing a recording as an ended task."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def frames(lh: Lh, task_id: str) -> list[dict[str, Any]]:
 
 
 def told(lh: Lh, task_id: str) -> list[tuple]:
-    """What the frames say happened, and when, without what is only true of this task."""
+    """What the frames report, and when, without details specific to this task."""
     whole = [one for one in frames(lh, task_id) if one["type"] != "tool_policy_decided"]
     begun = whole[1]["timestamp_ms"]
     return [
@@ -232,7 +232,7 @@ def test_an_imported_task_takes_no_input_and_no_runner_gets_it(lh: Lh) -> None:
 
 
 def test_what_people_said_of_a_task_holds_no_secret_in_its_recording(lh: Lh) -> None:
-    """The lines of a recording travel encoded, where no answer is looked through for secrets."""
+    """A recording's lines are sent encoded, where the scan for secrets does not see them."""
     runner = Runner(lh)
     task_id = runner.start(title=f"deploy with {TOKEN}")
     lh("tool.task_cancel", task_id=task_id, reason=f"it printed {TOKEN}")
@@ -245,7 +245,7 @@ def test_what_people_said_of_a_task_holds_no_secret_in_its_recording(lh: Lh) -> 
 
 
 def made(*events: dict[str, Any], title: str = "") -> bytes:
-    """A recording that somebody wrote, with secrets in the clear."""
+    """A hand-written recording with secrets in plain text."""
     totals = rec.Totals("pty")
     lines: list[rec.Header | rec.Event] = [
         rec.Header(version=1, mode="pty", tool="bash", command="sh", title=title)
@@ -263,7 +263,7 @@ def piece(offset: int, text: str) -> dict[str, Any]:
 
 
 def kept(lh: Lh, task_id: str) -> list[dict[str, Any]]:
-    """The frames as the log holds them: answers are looked through for secrets once more."""
+    """The frames as stored in the log, since answers are scanned for secrets once more."""
 
     def read(tx: Tx) -> list[dict[str, Any]]:
         return existing(tx, task_id).frames(tx, 0, 1_000)

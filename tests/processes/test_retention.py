@@ -1,4 +1,4 @@
-"""Output of tasks that have ended goes by age and by size; what happened to it stays known."""
+"""The output of ended tasks is removed by age and size; the record of it stays."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Seen(list[Any]):
 def test_a_file_or_folder_that_goes_during_the_look_does_not_end_it(
     lh: Lh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when a host replaces the screen that it left, or another server removes output."""
+    """As when a host replaces a saved screen, or another server removes output."""
     limits(lh, quota_mb=2)
     tasks = []
     for _ in range(3):

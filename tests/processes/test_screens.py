@@ -1,4 +1,4 @@
-"""The screen of a task in a terminal: as text, as a snapshot, and to be waited for."""
+"""The screen of a task in a terminal: as text, as a snapshot, and as something to wait for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class Shown:
-    """A task in a terminal, with the bytes that it showed where the host would have them."""
+    """A task in a terminal, with its output where the host would store it."""
 
     def __init__(self, lh: Lh, **args: Any) -> None:
         self.lh, self.runner = lh, Runner(lh)
@@ -39,7 +39,7 @@ class Shown:
             file.write(data)
 
     def tell(self, data: bytes, *, text: bool = True) -> None:
-        """What the runner tells of it."""
+        """What the runner reports."""
         for start in range(0, len(data), 8_192 if text else len(data)):
             part = data[start : start + 8_192] if text else data
             frame = {"type": "tool_task_output_delta", "offset_bytes": self.at, "bytes": len(part)}
@@ -153,7 +153,7 @@ def test_a_screen_that_the_host_left_stands_for_the_bytes_before_it(lh: Lh) -> N
 
 
 def test_a_key_on_a_screen_that_the_host_left_is_starred_out(lh: Lh) -> None:
-    """The host keeps what the program painted, secrets included; whoever looks sees none of it."""
+    """The host stores what the program drew, including secrets; viewers never see them."""
     lines = ["-----BEGIN PRIVATE KEY-----", *(f"QUJD{n:04}" for n in range(9)), "-----END KEY-----"]
     painted = "\r\n".join([*lines, "$ "]).encode()
     task = Shown(lh, rows=5, cols=40)

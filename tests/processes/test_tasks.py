@@ -1,4 +1,4 @@
-"""The life of a background process as the room records it: spawned, claimed, told of, ended."""
+"""The life of a background process as the room records it: spawned, claimed, reported, ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wake-ups: only by a rule, once for each end, on record, and nothing but a message."""
+"""Wake-ups: only by a rule, once per ending, recorded, and nothing but a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the examples of the processes room need; see tests/contracts/world.py."""
+"""What the processes room's examples need; see tests/contracts/world.py."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def fail(message):
 
 
 def remember(word=None):
-    """Leave a trace that the test reads, one line a call."""
+    """Append a line to the trace that the test reads."""
     STATE.mkdir(parents=True, exist_ok=True)
     with (STATE / "trace").open("a") as file:
         file.write(f"{word if word is not None else SLICE}\n")
@@ -88,7 +88,7 @@ def detach(seconds):
 
 
 def longhouse(cmd, **args):
-    """Call a command as the real CLI does: over the MCP server that the runner has named."""
+    """Call a command as the real CLI does, through the MCP server the runner has configured."""
     (entry,) = [word for word in ARGV if word.startswith("mcp_servers.longhouse=")]
     server = tomllib.loads(entry.replace("mcp_servers.longhouse", "longhouse", 1))["longhouse"]
     call = {"workspace": FENCE["workspace"], "op": "call", "cmd": cmd, "args": args}

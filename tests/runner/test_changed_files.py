@@ -1,4 +1,4 @@
-"""Which files a slice changed is seen by its runner and compared with what the job had reserved."""
+"""The runner finds the files a slice changed, and they are compared with the job's reservations."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def repository(rig: Rig) -> Path:
 
 @pytest.fixture(params=["worktree", "none"])
 def rig(request: pytest.FixtureRequest, make_rig: Callable[..., Rig]) -> Rig:
-    """A runner in a repository, with a worktree for each job and without."""
+    """A runner in a repository, with and without a worktree per job."""
     rig = make_rig(isolation=request.param)
     repository(rig)
     return rig
 
 
 def outside(rig: Rig) -> list[list[str]]:
-    """What is told of each change, the oldest first."""
+    """What is reported about each change, oldest first."""
     told = rig("agents.status")["outside"]
     return [[one["path"] for one in change["files"]] for change in reversed(told)]
 
@@ -192,7 +192,7 @@ def test_changes_that_go_into_files_that_somebody_holds_are_told_to_them(
     held: dict[str, Any] = {"scope": "kept.txt", "bead_id": "x-1"}
 
     def reserve(cmd: str, _args: dict[str, Any]) -> None:
-        """They reserve it when the slice has ended, before its changes are taken."""
+        """They reserve it after the slice has ended and before its changes are applied."""
         if cmd == "jobs.complete":
             rig("agents.reserve", agent="amber-otter", agent_token=token, **held)
 

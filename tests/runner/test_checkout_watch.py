@@ -59,7 +59,7 @@ def test_what_was_committed_since_the_last_look_counts(repo: Path, watch: Checko
 
 @pytest.fixture
 def theirs(repo: Path) -> str:
-    """A branch with a commit that somebody else has just made, and one of our own beside it."""
+    """A branch with someone else's new commit, and a branch with our own."""
     git(repo, "switch", "-qc", "theirs")
     (repo / "a.txt").write_text("theirs")
     git(repo, "commit", "-qam", "theirs")
@@ -113,7 +113,7 @@ def test_what_a_pull_brings_while_git_is_asked_is_nobodys_change(
     before, _ = watch.look()
 
     def late(git_dir: Path, folder: Path) -> Repository:
-        """A merge comes between the head and the index that are looked at."""
+        """A merge happens between reading HEAD and reading the index."""
         made = beside(git_dir, folder)
         git(repo, "merge", "-q", "--no-edit", theirs)
         (made.git_dir / "index").write_bytes((repo / ".git" / "index").read_bytes())
@@ -206,7 +206,7 @@ def test_a_folder_that_a_killed_look_left_is_removed_by_the_next_and_one_in_use_
 def test_a_checkout_with_the_persons_own_folder_in_it_is_not_looked_at(
     repo: Path, watch: CheckoutWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever may write there could make git run a program."""
+    """Write access there would allow an attacker to make git run a program."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(repo / "config"))
     with pytest.raises(FAILED):
         watch.look()

@@ -1,4 +1,4 @@
-"""A runner and its claims: how it takes a job, loses it, gives it back, goes on with it, leaves."""
+"""A runner and its claims: how it takes, loses, returns and continues a job, and leaves."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(make_rig: 
 def test_leases_are_renewed_with_every_heartbeat_long_before_they_run_out(
     make_rig: MakeRig,
 ) -> None:
-    """Three beats on a clock of the test's own, with nothing else happening."""
+    """Three beats on the test's clock, with nothing else happening."""
     rig = make_rig(heartbeat_ms=20_000)
     job = rig.job("done()")
     jobs = ActiveJobs()

@@ -1,4 +1,4 @@
-"""The page's example of an executor works as it stands."""
+"""The documented example of an executor works as written."""
 
 from __future__ import annotations
 

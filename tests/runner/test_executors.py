@@ -1,4 +1,4 @@
-"""How the two CLIs are called, and how what they print is judged; no CLI is needed."""
+"""How the two CLIs are called, and how their output is judged; no CLI is needed."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_codex_is_always_offered_and_claude_where_its_cli_is(
 
 
 class Mine:
-    """An executor as another package would bring it."""
+    """An executor as another package would provide it."""
 
     name = "mine"
     profiles = ("fast",)

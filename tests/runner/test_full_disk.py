@@ -1,4 +1,4 @@
-"""A full disk, wherever it is met: the job ends in the right state, and an event says why."""
+"""A full disk anywhere: the job ends in the right state, and an event says why."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_worktree_that_finds_no_room_gives_the_job_back_and_leaves_no_half_of_
 def test_a_runner_under_a_file_size_limit_keeps_what_fits_and_says_what_does_not(
     desk: Desk,
 ) -> None:
-    """A real limit of the kernel, for the agent's files and for the runner's own."""
+    """A real kernel limit, for the agent's files and for the runner's own."""
     ref = desk.note()
     writes = desk.job("open(STATE / 'big', 'wb').write(b'x' * 3_000_000)", f"done({ref!r})")
     prints = desk.job(f"[print('x' * 1000) for _ in range(3000)]; done({ref!r})")

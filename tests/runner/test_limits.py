@@ -1,4 +1,4 @@
-"""Limits of a job are kept between slices, and a runner without any agent says so."""
+"""A job's limits are enforced between slices, and a runner without an agent says so."""
 
 from __future__ import annotations
 

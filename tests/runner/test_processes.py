@@ -1,4 +1,4 @@
-"""Runner processes against a real server over MCP: recipes, deaths and departures."""
+"""Runner processes against a real server over MCP: recipes, crashes and shutdowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One job from its claim to its end, with a scripted agent: what each kind of slice leads to."""
+"""One job from claim to end, with a scripted agent: the effect of each kind of slice."""
 
 from __future__ import annotations
 

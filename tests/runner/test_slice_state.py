@@ -1,4 +1,4 @@
-"""The state machine of a job's slices: every row of its table, and what holds on every path."""
+"""The state machine of a job's slices: every row of its table, and the invariants of every path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Isolation: a git worktree per job, taken back whole or kept and reported; outputs."""
+"""Isolation: a git worktree per job, applied as a whole or kept and reported; outputs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_committed_work_is_taken_back_as_well(repo: Rig) -> None:
 
 
 class InTheWay:
-    """A job that is done, but whose changes do not apply: someone has changed the same line."""
+    """A DONE job whose changes do not apply, since someone has changed the same line."""
 
     def __init__(self, repo: Rig) -> None:
         self.file = repo.context.root / "a.txt"
@@ -100,7 +100,7 @@ class InTheWay:
         self.file.write_text("quite another line\n")
 
     def apply(self, *flags: str) -> tuple[int, str]:
-        """`longhouse job apply`, as it is typed; the exit code, and what it said."""
+        """Run `longhouse job apply`; returns the exit code and the output."""
         repo = self.repo
         words = [sys.executable, "-m", "longhouse", "job", "apply", self.job, *flags]
         words += ["--dir", str(repo.context.home), "--workspace", "acme"]

@@ -1,4 +1,4 @@
-"""The boundary around tool calls, alone and side by side."""
+"""The boundary around tool calls, one at a time and in parallel."""
 
 from __future__ import annotations
 

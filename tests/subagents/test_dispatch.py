@@ -327,7 +327,7 @@ def test_a_result_without_a_summary_fails() -> None:
 
 
 class Tagged(str):  # noqa: SLOT000
-    """Text with something on its back."""
+    """A string with extra state."""
 
 
 def test_a_result_is_rebuilt_from_plain_values_so_that_nothing_else_comes_along() -> None:

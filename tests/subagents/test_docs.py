@@ -1,4 +1,4 @@
-"""The examples of the documentation run as they stand."""
+"""The documentation's examples run as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bus and what it says of a delivery."""
+"""The bus, and what it reports about a delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subagents as agents of their own: what they are told, what counts, and that none outlives it."""
+"""Subagents as separate agents: their prompt, their result, and that none outlives its dispatch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def hang():
 
 
 class Scripted:
-    """An executor whose agent does one statement a slice; the last for all that follow."""
+    """An executor whose agent runs one statement per slice; the last one repeats."""
 
     name = "scripted"
     profiles: tuple[str, ...] = ("fast",)
@@ -246,7 +246,7 @@ def test_an_executor_that_someone_installed_is_found_by_name(
 
 
 def stopped(cwd: Path, session: Session, limits: Limits, stop: Callable[[], None]) -> Any:
-    """How a dispatch of an agent that hangs ends when it is stopped once the agent is there."""
+    """How the dispatch of a hanging agent ends when it is stopped after the agent has started."""
     records = Records()
     results: list[ToolResult[Any]] = []
     runner = ExecutorRunner(Scripted("hang()"), cwd=cwd)

@@ -1,4 +1,4 @@
-"""The library stands alone."""
+"""The library is standalone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a runner does in its child, the parent is as it was. Over random sessions."""
+"""Whatever a runner does in its child, the parent is unchanged. Over random sessions."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_dispatches_from_many_tasks_of_one_loop_do_not_meet() -> None:
 
 
 class Clinging:
-    """Raises when it is thrown away, as a careless resource of a runner might."""
+    """Raises when it is garbage-collected, as a runner's careless resource might."""
 
     def __del__(self) -> None:
         raise RuntimeError("in __del__")

@@ -1,4 +1,4 @@
-"""Dispatches kept in a store: on record from before they start, whatever becomes of them."""
+"""Dispatches recorded in a store, from before they start until any kind of ending."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.subagents.kit import (
 
 
 class HouseDoor(EmbeddedDoor):
-    """A door to a house that is open already."""
+    """A client of a house that is already open."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -174,7 +174,7 @@ def test_odd_texts_are_kept_as_far_as_a_store_can(lh: Lh, client: Client) -> Non
 
 
 class Scripted:
-    """A client that does what each kind of request is told to do."""
+    """A client with a scripted reaction to each kind of request."""
 
     def __init__(self, **told: Callable[[], None]) -> None:
         self.told = told
@@ -196,7 +196,7 @@ def recorder_of(client: Scripted, **more: Any) -> StoreRecorder:
 
 
 def raising(*errors: Exception) -> Callable[[], None]:
-    """Raises one error a call, then nothing."""
+    """Raises one error per call, then none."""
     left = list(errors)
 
     def fail() -> None:

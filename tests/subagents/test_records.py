@@ -1,4 +1,4 @@
-"""What a recorder hears of a dispatch."""
+"""What a recorder is told about a dispatch."""
 
 from __future__ import annotations
 

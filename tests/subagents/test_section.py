@@ -22,7 +22,7 @@ from tests.subagents.kit import DONE, Note, Runner, make_session, request
 
 
 class NotesReader(Runner):
-    """Looks at the notes that its child starts with."""
+    """Records the notes that its child starts with."""
 
     def __init__(self) -> None:
         super().__init__(self._look)

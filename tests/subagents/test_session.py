@@ -236,7 +236,7 @@ class Base:
 
 
 class Plain(Base):
-    """A subclass without @dataclass takes new attributes although its base is frozen."""
+    """A subclass without @dataclass accepts new attributes although its base is frozen."""
 
 
 @dataclass(unsafe_hash=True)

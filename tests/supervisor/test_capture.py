@@ -1,4 +1,4 @@
-"""What is kept of what a child prints."""
+"""How much of a child's output is kept."""
 
 from __future__ import annotations
 

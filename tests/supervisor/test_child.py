@@ -1,4 +1,4 @@
-"""A guarded child: what it starts with, and what is kept of what it prints."""
+"""A guarded child: what it starts with, and how much of its output is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where control groups can be made: in a faked cgroup tree, as the kernel shows the real one.
+"""Where control groups can be created, in a fake cgroup tree that looks like the kernel's.
 
 A folder stands for the mounted file system; what the real kernel does with a group is shown by
 tests/runner/host/test_groups.py.
@@ -28,7 +28,7 @@ ODD = [
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
-    """A tree of groups with this process in one of them, as `ControlGroups.find` is told of it."""
+    """A tree of groups with this process in one of them, in the form `ControlGroups.find` reads."""
     monkeypatch.setattr(groups, "_SYSTEMD", tmp_path / "no systemd")
 
     def build(

@@ -1,4 +1,4 @@
-"""Whoever holds the named lock goes on when the tree ends that it was started in; nobody else."""
+"""Only the holder of the named lock survives the end of the tree that it was started in."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ while not os.path.exists(said):
 
 
 def ran(folder: Path, lock: Path, mode: str, own_session: str, spare: Path | None) -> int:
-    """An agent that starts a process and leaves it behind; the pid of what it left."""
+    """Run an agent that leaves a process behind; returns that process's pid."""
     said = folder / "pid"
     child = Child(
         [sys.executable, "-c", AGENT, str(lock), mode, str(said), own_session],

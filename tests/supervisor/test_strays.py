@@ -1,4 +1,4 @@
-"""What a killed guard leaves behind is ended, and nothing else."""
+"""Processes that a killed guard leaves behind are ended, and no others."""
 
 from __future__ import annotations
 

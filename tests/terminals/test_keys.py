@@ -1,4 +1,4 @@
-"""Keys by their names become the bytes that a terminal sends."""
+"""Named keys become the bytes that a terminal sends."""
 
 from __future__ import annotations
 

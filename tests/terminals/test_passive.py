@@ -1,4 +1,4 @@
-"""Nothing that a program writes makes the terminal of an onlooker answer."""
+"""Nothing a program prints makes a viewer's terminal answer."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from longhouse.terminals.asciicast import (
 
 
 def made(*events: rec.Event, **header: Any) -> list[rec.Header | rec.Event]:
-    """A recording of these events, with the end that they add up to."""
+    """A recording of these events, with matching totals at the end."""
     totals = rec.Totals(header.get("mode", "pty"))
     for event in events:
         if isinstance(event, rec.Output | rec.Gap):

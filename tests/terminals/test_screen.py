@@ -1,4 +1,4 @@
-"""What a program's bytes put on a screen, and what a screen can be asked."""
+"""What a program's bytes show on a screen, and what a screen can report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shown(data: bytes, rows: int = 5, cols: int = 10) -> Screen:
 
 
 def again(screen: Screen) -> Screen:
-    """What another terminal shows that was sent the snapshot."""
+    """What another terminal shows after it was sent the snapshot."""
     return shown(screen.snapshot(), screen.rows, screen.cols)
 
 

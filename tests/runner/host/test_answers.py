@@ -1,4 +1,4 @@
-"""The host answers what programs ask their terminal, with nobody watching."""
+"""The host answers programs' terminal queries, even when no one is watching."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_picture_that_is_too_far_behind_keeps_settings_and_the_newest_output(
 
 @pytest.fixture
 def fed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How much was shown at a time."""
+    """How many bytes were fed at a time."""
     sizes: list[int] = []
     feed = Screen.feed
 

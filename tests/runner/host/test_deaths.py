@@ -1,4 +1,4 @@
-"""The host is killed, the disk is full, somebody else knocks: no task is lost, none runs twice."""
+"""A killed host, a full disk, bad requests: no task is lost, and none runs twice."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_task_that_was_taken_back_and_ends_later_has_no_code_either(host: Host
 
 
 def test_another_process_with_the_pid_of_a_lost_one_is_left_alone(host: Hosted) -> None:
-    """After a restart of the machine, or of long enough use, a pid is somebody else's."""
+    """After a reboot, or after enough new processes, a pid belongs to another process."""
     task = host.bash("sleep 300")
     host.kill()
     record = host.started(task)
@@ -108,7 +108,7 @@ def test_a_torn_record_is_cut_off_and_the_next_one_stands_on_a_line_of_its_own(
 def test_a_host_killed_before_the_start_was_written_down_has_started_nothing(
     tmp_path: Path,
 ) -> None:
-    """The program waits for the record of its pid: whoever starts it again starts it once."""
+    """The program waits until its pid is recorded, so a repeated start runs it once."""
     script = f"""
 import os, signal
 from pathlib import Path
@@ -168,7 +168,7 @@ def test_of_many_that_start_a_host_at_once_all_reach_the_same(host: Hosted) -> N
 
 
 def test_the_host_outlives_who_started_it_and_is_nobodys_child(host: Hosted) -> None:
-    """Also of a runner that is a subreaper: else it would end the host with its strays."""
+    """Even if the runner is a subreaper; otherwise it would end the host as a stray."""
     start = (
         "from pathlib import Path; import os; from longhouse.runner.host.client import HostClient; "
         "from longhouse.supervisor import adopt_strays; adopt_strays(); "
@@ -216,7 +216,7 @@ def test_a_host_is_told_to_quit_only_when_nothing_runs(host: Hosted) -> None:
 
 
 def test_a_pid_of_another_boot_is_nobodys_and_is_never_signalled(host: Hosted) -> None:
-    """The numbers begin again when a machine starts: whoever has this one now is a stranger."""
+    """Pids start over when a machine boots: the process with this pid is now a stranger."""
     task = host.bash("exec sleep 300")
     pid = host.started(task)["pid"]
     host.kill()
@@ -232,7 +232,7 @@ def test_a_pid_of_another_boot_is_nobodys_and_is_never_signalled(host: Hosted) -
 
 
 def test_what_a_dead_host_gave_back_is_in_no_digest_of_the_next(host: Hosted) -> None:
-    """Nobody can hash those bytes again: a digest of zeros would be a lie."""
+    """Those bytes cannot be hashed again, and a digest of zeros would be wrong."""
     script = "head -c 9000000 /dev/zero | tr '\\0' x; touch done; exec sleep 300"
     task = host.bash(script, cap_bytes=1 << 20)
     until((host.folder / task / "stdout.gap").exists, "the middle was given back")

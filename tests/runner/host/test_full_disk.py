@@ -1,4 +1,4 @@
-"""A disk that is really full: a small one, filled by a task."""
+"""A disk that is really full: a small file system, filled by a task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZE = 6 << 20
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of six megabytes, where this user may mount one."""
+    """A file system of six megabytes, if this user may mount one."""
     place = tmp_path / "small"
     place.mkdir()
     size = f"size={SIZE},mode=0700"

@@ -1,6 +1,6 @@
-"""Tasks in control groups of the real kernel, where one can be delegated to a host on this machine.
+"""Tasks in real control groups, if this machine can delegate one to a host.
 
-Only there are these tests run; what a host does without is shown by all others.
+Skipped elsewhere; all other tests cover a host without control groups.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLACES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
 
 
 def entered(folder: Path) -> Path | None:
-    """A group into which this process was put, if the machine lets us delegate one."""
+    """A delegated group that this process was moved into, if the machine allows it."""
     own = folder / f"longhouse-tests-{os.getpid()}"
     if not (folder / "cgroup.procs").exists():
         return None
@@ -59,7 +59,7 @@ def delegated() -> Iterator[Path]:
 
 @pytest.fixture
 def grouped(delegated: Path, host: Hosted) -> Hosted:
-    """A host that was started in a group of its own."""
+    """A host that was started in its own group."""
     assert host.client.ask("list")["groups"] == str(delegated)
     return host
 

@@ -1,4 +1,4 @@
-"""One stream on disk: followed and hashed, much of it beside the loop; capped; sealed."""
+"""One stream on disk: followed, hashed in the loop or in a thread, capped and sealed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def written(log: Log, data: bytes) -> None:
 
 
 def follow_to_the_end(log: Log, hasher: Hasher) -> None:
-    """As the host's loop does: look again when the hasher is through."""
+    """Follow a log as the host's loop does: again whenever the hasher has finished."""
     while log.follow():
         assert select.select([hasher.ready], [], [], 30)[0], "the hasher never came to an end"
         os.read(hasher.ready, 64)
@@ -118,7 +118,7 @@ def test_a_defect_while_one_log_is_hashed_holds_up_neither_it_nor_another(
 
 def test_a_log_that_the_loop_takes_up_again_is_not_with_the_hasher_twice(tmp_path: Path) -> None:
     class Eager(Log):
-        """Followed by the loop in the moment in which the hasher lets go of it."""
+        """The loop follows the log at the moment the hasher releases it."""
 
         @property
         def _beside(self) -> bool:

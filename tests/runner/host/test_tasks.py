@@ -1,4 +1,4 @@
-"""What becomes of one task in the host, from its start to the record of its end."""
+"""One task in the host, from its start to the record of its end."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_signal_without_a_name_is_told_by_its_number(host: Hosted) -> None:
 
 
 def test_what_a_program_leaves_behind_is_ended_and_reported(host: Hosted) -> None:
-    """A grandchild that holds the output open, in a session of its own, with no environment."""
+    """A grandchild that holds the output open, in its own session, with an empty environment."""
     task = host.bash("setsid env -i sleep 300 & echo $!")
     ended = host.ended(task)
     assert ended["code"] == 0

@@ -1,4 +1,4 @@
-"""Tasks in a terminal: what they show is logged, what is typed reaches them, in order."""
+"""Tasks in a terminal: output is logged and input is delivered, in order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def type_in(host: Hosted, task: str, text: bytes, op_id: str = "op-1") -> dict[s
 
 
 def opened(folder: Path, log: int | None = None) -> Terminal:
-    """A terminal that nobody runs in; what is typed is echoed."""
+    """A terminal without a program; input is echoed."""
     file = os.open(folder / "pty.log", os.O_WRONLY | os.O_CREAT) if log is None else log
     return Terminal(folder, 24, 80, file)
 

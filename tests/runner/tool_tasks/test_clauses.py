@@ -1,4 +1,4 @@
-"""What holds for every task, whatever it runs in and however much it prints; with real programs."""
+"""Invariants of every task, in any mode and with any amount of output; with real programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How output becomes frames: every byte once, no character split, no secret told."""
+"""How output becomes frames: every byte once, no character split, no secret revealed."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_what_the_cap_took_away_is_never_told_as_zeros(tmp_path: Path) -> None:
 def test_a_secret_that_the_cap_cut_in_two_is_told_on_neither_side(
     tmp_path: Path, pad: int, cut: int, last: bool
 ) -> None:
-    """The runner came late: what it reads begins or ends in the middle of a token."""
+    """The runner was late: what it reads begins or ends in the middle of a token."""
     head, tail = b"h" * pad + b" " + TOKEN[:cut].encode(), TOKEN[cut:].encode() + b" end\n"
     raw = head + b"\0" * 4_000 + tail
     log = log_of(tmp_path, raw)

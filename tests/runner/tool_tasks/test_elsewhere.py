@@ -1,4 +1,4 @@
-"""A runner whose folder no server can read: its tasks' output is sent as it grows."""
+"""A runner whose folder servers cannot read: its tasks' output is sent as it grows."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ COUNT = "n=0; until [ -e stop ]; do echo line $((n++)); sleep 0.01; done"
 
 
 def checked_stream(desk: TaskDesk, task: str) -> list[dict[str, Any]]:
-    """The frames, after a look at what must hold for each stream of frames."""
+    """The frames, after checking the invariants of every stream of frames."""
     frames = desk.frames(task)
     assert [frame["seq"] for frame in frames] == list(range(len(frames)))
     assert frames[0]["type"] == "tool_task_spawned"
@@ -175,7 +175,7 @@ def test_beyond_its_budget_output_is_referred_to_and_the_cap_keeps_head_and_tail
 
 
 def test_a_program_that_finds_the_disk_full_is_told_and_its_end_is_told(desk: TaskDesk) -> None:
-    """As far as a limit on the size of files goes for a disk: no file may be over 256 KiB."""
+    """A file size limit in place of a full disk: no file may exceed 256 KiB."""
     desk.runner("r1", limit_kb=256)
     task = desk.bash("head -c 1000000 /dev/zero; echo status $? >&2")
     ended = desk.ended(task)
@@ -315,7 +315,7 @@ def test_a_secret_in_the_output_is_nowhere_in_its_frames(desk: TaskDesk) -> None
 
 
 def test_a_runner_that_takes_over_many_tasks_learns_of_all_of_them(desk: TaskDesk) -> None:
-    """Their words alone are more than one answer holds."""
+    """Their command lines alone exceed one answer."""
     first = desk.runner("r1")
     words = "x" * 30_000
     tasks = [desk.bash(f": {words}; until [ -e stop ]; do sleep 0.05; done") for _ in range(6)]

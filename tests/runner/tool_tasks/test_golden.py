@@ -1,4 +1,4 @@
-"""Streams of real runs, frame by frame, as they were recorded; times, pids and ids are left out."""
+"""Recorded streams of real runs, frame by frame, without times, pids and ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def settled(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def joined(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same frames as if output that came in pieces had come at once."""
+    """The same frames, with output that arrived in pieces joined."""
     whole: list[dict[str, Any]] = []
     for one in frames:
         kind = one["type"]

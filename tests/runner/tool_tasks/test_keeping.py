@@ -1,4 +1,4 @@
-"""The logs of one task on their way to a server that does not take them all."""
+"""Sending the logs of one task to a server that does not accept all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output beyond the limits: bounded previews, references, the whole of it by ranges, digests."""
+"""Output beyond the limits: bounded previews, references, full reads by range, digests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INLINE = 20_000
 
 @pytest.fixture
 def ended(desk: TaskDesk) -> dict[str, Any]:
-    """A task that printed ten times as much as its frames may carry."""
+    """A task that printed ten times as much as its frames can hold."""
     desk.runner("r1")
     task = desk.bash(PRINTS, args={"max_bytes": INLINE})
     found = desk.ended(task)

@@ -1,4 +1,4 @@
-"""The runner's part in this process: a house, a speaker, and a real host."""
+"""The runner's side, in this process: a house, a speaker, and a real host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.runner.processes import until
 
 
 class Speaking:
-    """A speaker at work, and what the house knows of its tasks."""
+    """A running speaker, and what the house knows about its tasks."""
 
     def __init__(self, rig: Rig, policy: str = "full-auto", **context: Any) -> None:
         self.rig = rig

@@ -1,4 +1,4 @@
-"""A task's journal and logs as frames: the same story whoever tells it, and from wherever on."""
+"""A task's journal and logs as frames: the same frames from any runner and any starting point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASK = "PROC-001"
 
 
 class Told:
-    """What the server has: a stream of frames that its own fold has accepted."""
+    """A stand-in for the server: a stream of frames that its fold has accepted."""
 
     def __init__(self, mode: str = "pipes") -> None:
         self.frames: list[dict[str, Any]] = []
@@ -32,7 +32,7 @@ class Told:
             self.frames.append(frame)
 
     def work(self) -> dict[str, Any]:
-        """The task as a runner is told of it that takes over."""
+        """The task as handed to a runner that takes over."""
         return {
             "task_id": TASK,
             "status": self.state.status,
@@ -95,7 +95,7 @@ STEPS = st.lists(
 def test_no_byte_is_told_twice_or_left_out_however_often_runners_die(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]]
 ) -> None:
-    """`die`: before the frames are sent; `unheard`: after the server took them."""
+    """`die`: before the frames are sent; `unheard`: after the server has accepted them."""
     folder, server = Folder(tmp_path_factory.mktemp("task")), Told()
     ops: list[str] = []
     story = Story(server.work(), folder.path, set(), clock=lambda: 0.0)
@@ -175,7 +175,7 @@ def test_a_terminal_beyond_the_budget_is_told_at_once_to_who_types_and_to_others
     story = Story(server.work(), folder.path, {"op-1"}, clock=lambda: now)
 
     def goes_on() -> int:
-        """How many bytes the server knows of once everything was told that is due."""
+        """How many bytes the server knows once everything due has been reported."""
         while frames := story.tell():
             server.add(frames)
             story.told(frames)

@@ -1,4 +1,4 @@
-"""Bad input and bad luck in terminals, over HTTP, with a real server, runner, host and programs."""
+"""Bad input and failures in terminals, over HTTP, with a real server, runner, host and programs."""
 
 from __future__ import annotations
 
