@@ -143,7 +143,7 @@ def test_behind_the_gap_no_line_is_given_a_number_that_nobody_knows(lh: Lh) -> N
 def punched_while_read(
     monkeypatch: pytest.MonkeyPatch, log: Path, *, times: int = 1
 ) -> list[tuple[int, int]]:
-    """Just before the next reads of a log, its host punches out the middle, recording the gap first."""
+    """Just before the next reads of a log, its host punches out the middle, recorded first."""
     pread, reads = os.pread, []
 
     def interleaved(fd: int, length: int, offset: int) -> bytes:

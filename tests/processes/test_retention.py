@@ -68,7 +68,7 @@ def test_output_of_a_host_elsewhere_goes_by_the_same_limits(lh: Lh) -> None:
     sent(runner, task_id, 0, b"far away\n")
     runner.append(task_id, {"type": "tool_stdout", "offset_bytes": 0, "bytes": 9})
     lh.clock.advance(3 * DAY_MS)
-    sweep(lh)  # it runs: nothing of it goes
+    sweep(lh)  # it is running: nothing is removed
     digest = sent(runner, task_id, 9, eof=True)["artifact"]
     sweep(lh)
     seal = {"bytes_total": 9, "bytes_stored": 9, "artifact": digest, "sha256": digest}

@@ -235,7 +235,7 @@ def test_a_wait_ends_when_the_screen_shows_a_line(lh: Lh) -> None:
     found = lh("tool.task_wait", **wait)
     assert (found["reached"], found["line"]) == (True, "~ is ready")
     wait["pattern"] = "loading"
-    assert lh("tool.task_wait", **wait)["reached"] is False  # it was, and is no more
+    assert lh("tool.task_wait", **wait)["reached"] is False  # it was shown, and no longer is
     assert (
         "until=line" in lh.refused("tool.task_wait", task_id=task.task, until="screen")["message"]
     )

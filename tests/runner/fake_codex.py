@@ -19,7 +19,7 @@ PROMPT = sys.stdin.read()
 ARGV = sys.argv[1:]
 SLICE = int(re.findall(r"This is slice (\d+)", PROMPT)[0])
 NAMED = re.findall(r"(job|runner_id|claim_revision|workspace)=(\S+)", PROMPT)
-FENCE = dict(reversed(NAMED))  # the claim stands before whatever else the prompt tells
+FENCE = dict(reversed(NAMED))  # the claim precedes everything else in the prompt
 RESUMED = ARGV[ARGV.index("--") + 1] if "resume" in ARGV else None
 THREAD = RESUMED or f"thread-{os.getpid()}"
 STATE = Path(os.environ["FAKE_STATE"]) / FENCE["job"]

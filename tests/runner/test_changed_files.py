@@ -67,7 +67,7 @@ def test_what_others_had_changed_before_is_not_the_jobs(make_rig: Callable[..., 
     (root / "new.txt").write_text("somebody's\n")
     rig.run(f"open('mine.txt', 'w').write('x'); done({rig.note()!r})")
     assert outside(rig) == [["mine.txt"]]
-    assert not git(root, "diff", "--cached", "--name-only")  # their index stays as it was
+    assert not git(root, "diff", "--cached", "--name-only")  # their index is unchanged
 
 
 def test_names_that_a_terminal_would_obey_are_told_as_plain_text(rig: Rig) -> None:

@@ -106,13 +106,13 @@ def test_a_change_of_jobs_is_told_at_once_and_renews_no_claim(rig: Rig) -> None:
     heartbeat = Heartbeat(rig.context, jobs, offers_of(rig.context), clock=lambda: 0.0, wait=change)
     heartbeat.run()
     beats = [a["status"] for cmd, a in rig.wire.calls if cmd == "jobs.runner.heartbeat"]
-    assert beats == ["idle", "live", "idle"]  # the last is its farewell
+    assert beats == ["idle", "live", "idle"]  # the last one says that it is leaving
     assert not [cmd for cmd, _ in rig.wire.calls if cmd == "jobs.report"]
 
 
 def test_a_slice_makes_no_call_for_nothing(rig: Rig) -> None:
     ref = rig.note()
-    rig.run(f"done({ref!r})")  # the behaviour pack is read once in a runner's life
+    rig.run(f"done({ref!r})")  # a runner fetches the behaviour pack once
     rig.wire.calls.clear()
     job = rig.job("go_on()", f"done({ref!r})")
     with own_signals():
@@ -162,7 +162,7 @@ def test_a_lease_that_nobody_renews_ends_the_child_before_others_may_have_the_jo
     ref = rig.note()
     job = rig.run("remember(os.getpid()); time.sleep(300)", f"done({ref!r})")
 
-    assert rig.status(job) == "DONE"  # nobody else wanted it
+    assert rig.status(job) == "DONE"  # no other runner took it
     assert not alive(int(rig.trace(job)[0]))
     assert "its lease could not be renewed" in rig.prompt(job, 2)
     assert rig.events(job, "error") == []

@@ -86,7 +86,7 @@ def test_a_prompt_that_cannot_be_written_gives_the_job_back(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = tempfile.TemporaryFile
-    monkeypatch.setattr(  # the transcript's file is made without a buffer, the prompt's with one
+    monkeypatch.setattr(  # the transcript's file is unbuffered, the prompt's is buffered
         tempfile,
         "TemporaryFile",
         lambda *args, **more: real(*args, **more) if "buffering" in more else full(),

@@ -171,7 +171,7 @@ def test_changes_that_were_merged_by_hand_end_their_job(repo: Rig) -> None:
     assert there.apply("--merged")[0] == 0
     assert repo.status(there.job) == "DONE"
     assert there.file.read_text() == "quite another line\ntwo\n"
-    assert there.apply()[0] != 0  # nothing waits any more
+    assert there.apply()[0] != 0  # nothing is pending anymore
 
 
 def test_a_runner_that_dies_while_it_takes_changes_leaves_them_to_be_taken(repo: Rig) -> None:
@@ -188,7 +188,7 @@ def test_a_runner_that_dies_while_it_takes_changes_leaves_them_to_be_taken(repo:
     with pytest.raises(Killed):
         work()
     assert repo("jobs.radar")["jobs"][0]["attention"]["marker"] == "!"
-    assert (repo.context.root / "a.txt").read_text() == "one\ntwo\n"  # they are there already
+    assert (repo.context.root / "a.txt").read_text() == "one\ntwo\n"  # they are already applied
 
     there = InTheWay.__new__(InTheWay)
     there.repo, there.job = repo, job

@@ -187,7 +187,7 @@ def test_dispatches_of_one_turn_run_side_by_side_from_one_snapshot_in_order() ->
     snapshots: list[object] = []
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
-        together.wait(60)  # nobody goes on before all three are here
+        together.wait(60)  # no call continues before all three have started
         snapshots.append(child.select_all(Note))
         child.seed_slice(Note, [Note(params.instructions)])
         return DispatchSubagentResult(f"did {params.instructions}")

@@ -39,7 +39,7 @@ def test_a_child_that_cannot_be_started_leaves_no_pipe_open(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    gc.collect()  # what others have left is not ours to count
+    gc.collect()  # do not count what others have left
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with pytest.raises(OSError, match="No space left"):
         Child(["true"], env={}, cwd=tmp_path, stdin="", grace_s=1, lease_s=60)

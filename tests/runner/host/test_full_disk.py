@@ -59,7 +59,7 @@ def test_a_terminal_that_fills_the_disk_says_what_is_missing_and_ends_nothing(
     ballast.write_bytes(bytes(1 << 18))
     task = host.bash(script, cap_bytes=0, mode="pty", rows=24, cols=80)
     until(lambda: not lives(host.started(task)["pid"]), "it has ended")
-    ballast.unlink()  # what became of it can be written down
+    ballast.unlink()  # its end can still be recorded
     ended = host.ended(task)
     assert ended["code"] == 7
     said = "some output could not be stored: No space left on device"

@@ -92,11 +92,13 @@ def test_a_tree_that_the_kernel_has_refused_one_more_is_ended(grouped: Hosted) -
 def test_a_process_that_sheds_session_parent_and_environment_is_still_of_its_task(
     grouped: Hosted,
 ) -> None:
-    other = grouped.spawn("sleep", "300")  # so that not every orphan can only be of one task
+    other = grouped.spawn("sleep", "300")  # so that an orphan could belong to either task
     task = grouped.bash("env -i setsid bash -c 'sleep 300 & echo $!'; exit 3")
     ended = grouped.ended(task)
     pid = int(grouped.log(task))
-    assert pid in [one["pid"] for one in ended["leftovers"]]  # it may not be called sleep yet
+    assert pid in [
+        one["pid"] for one in ended["leftovers"]
+    ]  # exec may not have renamed it to sleep yet
     assert not lives(pid)
     assert grouped.records(other)[-1]["kind"] == "started"
 

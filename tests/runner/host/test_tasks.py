@@ -42,7 +42,7 @@ def test_a_program_starts_in_its_folder_with_its_environment_and_nothing_else(
     assert lines[0] == str(host.root / "sub")
     assert {"COLOUR=red", "/dev/null"} < set(lines)
     assert not any(line.startswith(("HOME=", "PYTHONPATH=")) for line in lines)
-    assert int(lines[-1]) == host.started(task)["pid"]  # a session of its own
+    assert int(lines[-1]) == host.started(task)["pid"]  # its own session
     files = lines[lines.index("/dev/null") + 1 : -1]
     assert [name for name in files if name != "255"] == ["0", "1", "2"]  # 255: bash's own
 

@@ -129,7 +129,7 @@ def test_a_full_disk_loses_output_and_says_so_but_ends_nothing(tmp_path: Path) -
     until(terminal.move, "it shows what was typed")
     assert terminal.is_open
     assert terminal.trouble == "some output could not be stored: No space left on device"
-    assert terminal.display.wakes_at is None  # the picture is one of what was kept
+    assert terminal.display.wakes_at is None  # the screen shows only what was stored
     terminal.close()
 
 

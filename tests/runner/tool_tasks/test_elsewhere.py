@@ -127,7 +127,7 @@ def test_what_the_cap_took_before_it_was_sent_is_a_gap_and_nothing_else(
         args={"artifact_max_bytes": 65_536, "max_bytes": 1_000},
     )
     until(lambda: text_of(desk, task, tail_lines=1) == "1000\n", "the beginning has come")
-    first.kill()  # while nobody sends, the host keeps to the cap
+    first.kill()  # while no runner sends, the host enforces the cap
     (there / "go").touch()
     folder = there / ".longhouse" / "tasks" / "acme" / task
     until(lambda: (folder / "stdout.log").stat().st_size > 14_000_000, "all is printed")

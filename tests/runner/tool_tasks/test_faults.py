@@ -94,7 +94,7 @@ def test_a_cancelled_task_tells_who_asked_and_how_it_ended(desk: TaskDesk) -> No
     ended = desk.ended(task)
     assert (ended["status"], ended["exit_code"], ended["signal"]) == ("cancelled", None, "TERM")
     frames = [frame["type"] for frame in checked_stream(desk, task)]
-    # What it said may be told after the request: its log had it first.
+    # Its output may be reported after the request, although it was logged first.
     assert [kind for kind in frames if kind != "tool_stdout"][-3:] == [
         "tool_task_cancel_requested",
         "tool_task_cancelled",
