@@ -1,7 +1,7 @@
-"""A project of many tasks with facts planted in it: what whoever lost its context must find again.
+"""A project of many tasks with planted facts that an agent without context must find again.
 
-Every fact is a text that stands in the store once. Noise stands around it: other tasks, older
-decisions, jobs that ended well, mail to others, reservations elsewhere.
+Every fact is a text that occurs once in the store, among noise: other tasks, older decisions, jobs
+that succeeded, mail to others, reservations elsewhere.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WORDS = (
 
 
 class Project(NamedTuple):
-    """The task to resume, who resumes it, and what must be found, by what it is about."""
+    """The task to resume, the agent that resumes it, and the facts to find, by topic."""
 
     task: str
     me: dict[str, str]
@@ -46,7 +46,7 @@ class Project(NamedTuple):
 
 
 def planted(lh: Lh, tasks: int, seed: int = 1) -> Project:
-    """A project of so many tasks, with one in the middle of being worked on."""
+    """A project with this many tasks, one of them in progress."""
     noise = _Noise(lh, seed)
     plan = lh(
         "tasks.plan.create",
@@ -130,7 +130,7 @@ def _facts(task: str, waits: str) -> dict[str, str]:
 
 
 class _Noise:
-    """What is in the store besides, the same in every run."""
+    """The noise in the store, the same in every run."""
 
     def __init__(self, lh: Lh, seed: int) -> None:
         self.lh = lh

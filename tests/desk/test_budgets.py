@@ -1,4 +1,4 @@
-"""Budgets from 2 to 200,000: what fits is whole, what does not is cut or refused, never useless."""
+"""Budgets from 2 to 200,000: answers are complete, cut or refused, but never useless."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kit import Lh
 VIEWS = ("full", "smart", "explore", "audit", "focus_only")
 CARD = {"id": "CARD-B1", "type": "hypothesis", "title": "The alias is slow", "text": "why " * 900}
 MINE = ("status", "tasks.execute.next", "tasks.snapshot", "tasks.resume.super")
-"""What is made for the one who asks."""
+"""The views that are personal to the caller."""
 
 sizes = st.one_of(st.integers(2, 400), st.integers(400, 6_000), st.integers(6_000, 200_000))
 
@@ -50,7 +50,7 @@ def check(lh: Lh, project: Project, at: int, max_chars: int, profile: str) -> No
         assert envelope["intent"] == cmd
         max_chars = envelope["result"]["budget"]["max_chars"]
     result = envelope["result"]
-    assert held in str(result), "what it is about is never cut"
+    assert held in str(result), "the target is never cut"
     clamped = "BUDGET_MIN_CLAMPED" in [one["code"] for one in envelope["warnings"]]
     assert result["budget"]["used_chars"] <= result["budget"]["max_chars"]
     assert clamped or result["budget"]["max_chars"] == max_chars

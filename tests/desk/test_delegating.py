@@ -65,7 +65,7 @@ def test_the_answer_resumes_the_task_as_its_worker_will_find_it(lh: Lh, max_char
 
 
 def details_of_steps(lh: Lh) -> list[dict[str, Any]]:
-    """What is stored about every step."""
+    """Everything stored about each step."""
     text = "SELECT detail FROM steps ORDER BY ordinal"
     with lh.house.db.engine.reader() as connection:
         connection.begin(write=False)

@@ -1,4 +1,4 @@
-"""Deleting a task: what hangs on it is named, and ended or kept as asked."""
+"""Deleting a task: its jobs, leases and reservations are named, then ended or kept as asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`system.diagnostics`: what is wrong with the work in focus, and calls that mend it."""
+"""`system.diagnostics`: problems with the work in focus, and calls that fix them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strict gate, and the macros that end work: one transaction each, also when refused."""
+"""The strict gate, and the macros that finish work: each is one transaction, even if refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_strict_step_needs_a_claim_its_test_and_what_speaks_against_it(lh: Lh)
     assert lh("tasks.gate")["passes"] is True
     closed = lh("tasks.step.close", checkpoints="gate", proof=PROOF)
     assert closed["step"]["completed"] is True
-    assert missing(lh) == ["NO_CLAIM"], "the cards of one step say nothing about the next"
+    assert missing(lh) == ["NO_CLAIM"], "the cards of one step do not count for the next"
 
 
 def test_a_decision_about_which_the_engine_is_quiet_passes(lh: Lh) -> None:
@@ -56,7 +56,7 @@ def test_a_decision_about_which_the_engine_is_quiet_passes(lh: Lh) -> None:
     card(lh, "CARD-D1", "decision", title="Drop the cache")
     assert lh("tasks.gate")["passes"] is True
     lh("think.set.status", status="superseded", targets=["CARD-D1"])
-    assert missing(lh) == ["NO_CLAIM"], "what is settled claims nothing"
+    assert missing(lh) == ["NO_CLAIM"], "a settled card is not a claim"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_every_way_to_close_a_strict_step_asks_the_gate_and_leaves_nothing(
     assert "NO_CLAIM" in refused["error"]["message"]
     assert lh("status")["seq"] == seq, "neither note nor proof stays"
     lh.run_actions(refused)
-    assert missing(lh) == ["NO_CLAIM"], "a template claims nothing"
+    assert missing(lh) == ["NO_CLAIM"], "a template is not a claim"
     assert lh.refused(cmd, **args)["code"] == "REASONING_REQUIRED"
     card(lh, "CARD-CLAIM-STEP-00000001", "decision", title="It is the cache", text="Measured.")
     lh(cmd, **args)
@@ -111,7 +111,7 @@ def test_an_override_closes_and_is_on_record(lh: Lh) -> None:
     recorded = lh("tasks.history", task=task)["operations"]
     (event,) = [one for one in recorded if one["type"] == "gate_overridden"]
     assert event["payload"]["risk"] == "It may come back"
-    assert lh.refused(CLOSE, override=why)["code"] == "PROOF_REQUIRED", "it spares no proof"
+    assert lh.refused(CLOSE, override=why)["code"] == "PROOF_REQUIRED", "it does not replace proof"
     for wrong in ({"reason": "x"}, {"reason": "", "risk": "y"}, {}):
         assert lh.refused(CLOSE, proof=PROOF, override=wrong)["code"] == "INVALID_INPUT"
 
@@ -141,7 +141,7 @@ def test_closing_a_step_gives_what_is_next_in_the_same_answer(lh: Lh) -> None:
     types = [one["type"] for one in done["events"]]
     assert types == ["step_noted", "evidence_captured", "step_verified", "step_done"]
     shown = lh("open", id="STEP-00000001")["proofs"][0]["receipt"]
-    assert (shown["text"], shown["proves"]) == ("make test", True), "the note showed it"
+    assert (shown["text"], shown["proves"]) == ("make test", True), "the note is the proof"
     lh.run_actions(envelope)
     state, command = lh.lines(CLOSE, proof=PROOF)
     assert state == "TASK-001 closed s:1 (b) | ref=TASK-001 | next finish"

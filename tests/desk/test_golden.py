@@ -1,4 +1,4 @@
-"""What the views of the desk say in lines, to the letter, in a small project at a fixed time."""
+"""The exact lines of the desk's views, for a small project at a fixed time."""
 
 from __future__ import annotations
 

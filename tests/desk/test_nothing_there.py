@@ -36,7 +36,7 @@ def test_an_empty_house_says_so_and_lacks_nothing_to_say_it(lh: Lh) -> None:
     assert lh("tasks.execute.next")["headline"] == "start a task"
     found = lh("system.diagnostics")
     assert [one["code"] for one in found["issues"]] == ["NO_CHECKOUT", "CONTEXT_EMPTY"]
-    assert lh("status")["seq"] == 0, "looking made nothing"
+    assert lh("status")["seq"] == 0, "reading created nothing"
 
 
 @pytest.mark.parametrize("cmd", LOOKS)

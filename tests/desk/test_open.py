@@ -1,4 +1,4 @@
-"""`open` with every kind of id: what is there opens whole and cut, what is not leads on."""
+"""`open` with every kind of id: existing records open in full and cut, others give suggestions."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_every_kind_of_id_opens_within_any_budget_and_leads_on(lh: Lh) -> None:
 
 
 def refs_in(value: Any) -> Iterator[str]:
-    """Every string in an answer that calls itself a ref."""
+    """Every string in an answer that is labeled as a ref."""
     for name, item in value.items() if isinstance(value, dict) else ():
         if name in ("ref", "last_ref", "event_id", "message_id", "reservation_id", "qualified_id"):
             yield item

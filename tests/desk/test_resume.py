@@ -1,4 +1,4 @@
-"""`tasks.resume.super`: what whoever lost its context finds again in one call."""
+"""`tasks.resume.super`: what an agent without context finds again in one call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_lost_context_is_found_again_in_one_call(lh: Lh) -> None:
         assert min(as_json, as_lines) >= share * total, (max_chars, as_json, as_lines)
         rows.append(f"| {max_chars:,} | {as_json} of {total} | {as_lines} of {total} |")
     page = re.findall(r"^\| [0-9,]+ \| .*$", PAGE.read_text(), re.MULTILINE)
-    assert page == rows, "docs/desk.md tells other figures"
+    assert page == rows, "docs/desk.md has other figures"
 
 
 def small(lh: Lh) -> str:
@@ -248,7 +248,7 @@ def test_where_drafts_are_shown_it_is_told_whose_they_are(lh: Lh) -> None:
 
 
 def whole_chars(lh: Lh, **args: Any) -> int:
-    """How long an answer is that nothing was cut from."""
+    """The length of an uncut answer."""
     chars: int = lh(RESUME, **args, max_chars=20_000)["budget"]["used_chars"]
     return chars
 

@@ -1,4 +1,4 @@
-"""Behaviour packs: bounded, readable when cut, and true of this house."""
+"""Behavior packs: bounded, readable when cut, and true of this house."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tasks.snapshot` and `tasks.execute.next`: two lines that say where the work stands."""
+"""`tasks.snapshot` and `tasks.execute.next`: the state of the work in two lines."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_happy_path_is_two_lines_and_the_second_runs(lh: Lh) -> None:
         "focus TASK-001 — Index the search | horizon active=0 backlog=1 parked=0 stale=0 done=0 "
         "total=1 | ref=TASK-001 | next gate s:0 needs(criteria tests) (a)"
     )
-    assert command == "tasks cmd=tasks.radar task=TASK-001", "nothing shows that it is done"
+    assert command == "tasks cmd=tasks.radar task=TASK-001", "nothing proves that it is done"
     lh("tasks.evidence.capture", checks=["CMD: make test (exit 0)"], checkpoint="tests")
     assert lh.lines("tasks.snapshot")[1] == (
         "tasks op=step.close checkpoints=gate step_id=STEP-00000001 task=TASK-001"
@@ -134,16 +134,20 @@ def test_a_look_tells_what_others_did_since_the_last_one(lh: Lh) -> None:
     task = new_task(lh, "a", "b")
     lh("tasks.focus.set", task=task)
     first = lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"]
-    assert first["count"] == 0, "whoever looks for the first time has seen all that is there"
+    assert first["count"] == 0, "a first-time caller has seen everything so far"
     close(lh, task, agent_id="cobalt-harbor")
     note = lh("vcs.notes.commit", content="Mine.", agent_id="amber-otter")["ref"]
     again = {"delta": True, "read_only": True, "agent_id": "amber-otter"}
     found = lh("tasks.snapshot", **again)["delta"]
     assert [one["what"].split()[1] for one in found["changes"]] == ["step_done", "step_verified"]
-    assert note not in [one.get("ref") for one in found["changes"]], "what one did is no news"
+    assert note not in [one.get("ref") for one in found["changes"]], (
+        "the caller's own changes are not new"
+    )
     for one in found["changes"]:
         assert lh("open", id=one["ref"])
-    assert lh("tasks.snapshot", **again)["delta"] == found, "a look that may not move did not"
+    assert lh("tasks.snapshot", **again)["delta"] == found, (
+        "a read-only call does not move the mark"
+    )
     assert lh("status", agent_id="amber-otter")["since"] == {"seq": found["since"], "changes": 2}
     assert lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"] == found
     assert lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"]["count"] == 0

@@ -1,4 +1,4 @@
-"""Work is started in one call: plan, task, steps, focus and how to go on, or nothing."""
+"""Starting work in one call: plan, task, steps, focus and the next call, or nothing."""
 
 from __future__ import annotations
 

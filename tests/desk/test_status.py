@@ -31,7 +31,7 @@ OF_THE_WHOLE_HOUSE = {
     "workspace.reset",
     "workspace.use",
 }
-"""What keeps and reads nothing of a workspace."""
+"""Commands that neither read nor write a workspace."""
 SAID_OF_EVERY = {"workspace", "schema_version", "workspace_exists", "checkout", "defaults"}
 SAID_WHERE_KNOWN = {"last_task_event", "last_event", "last_doc_entry", "workspace_policy"}
 DEFAULTS = {"branch": "main", "docs": {"notes": "notes", "graph": "graph", "trace": "trace"}}
@@ -46,7 +46,7 @@ def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> Non
     assert status["workspace_exists"] is False
     assert status["checkout"] is None
     assert status["defaults"] == DEFAULTS
-    assert "workspace_policy" not in status, "nothing is said where nothing special holds"
+    assert "workspace_policy" not in status, "the default policy is not shown"
     assert status.keys() >= SAID_OF_EVERY
     assert not status.keys() & SAID_WHERE_KNOWN
     assert [(a["priority"], a["action_id"]) for a in envelope["actions"]] == [

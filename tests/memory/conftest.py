@@ -1,4 +1,4 @@
-"""Tests the room on its own: any well-formed target is accepted, as if every task existed."""
+"""Tests the room in isolation: any well-formed target is accepted, as if every task existed."""
 
 from __future__ import annotations
 

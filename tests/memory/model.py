@@ -1,4 +1,4 @@
-"""The memory room as one would write it without caring for speed: what the real one must match."""
+"""A simple, slow model of the memory room, which the real one must match."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 State = dict[str, Any] | None
-"""A node or edge as its op said it; None when it is not there."""
+"""A node or edge as its operation gave it; None if it does not exist."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Version:
 
 @dataclass
 class Model:
-    """Everything that was ever written, and questions answered by looking through all of it."""
+    """Everything ever written; answers questions by scanning all of it."""
 
     branches: dict[int, Branch] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Model:
         self.conflicts = {i: v for i, v in self.conflicts.items() if v.branch != gone}
 
     def sees(self, name: str, as_of: int = 2**62) -> list[tuple[int, int]]:
-        """The branches that make up a view, each with the newest seq seen of it."""
+        """The branches in a view, each with the newest seq that it shows."""
         made, at = [], as_of
         branch: Branch | None = self.named(name)
         while branch is not None:
@@ -84,7 +84,7 @@ class Model:
         return [e for e in self.entries if e.seq <= cuts.get(e.branch, -1)]
 
     def graph(self, name: str, as_of: int = 2**62) -> dict[str, Version]:
-        """The newest version of each key, deleted ones too: a nearer branch is always newer."""
+        """The newest version of each key, deleted or not; a nearer branch is always newer."""
         cuts = dict(self.sees(name, as_of))
         latest: dict[str, Version] = {}
         for version in sorted(self.versions, key=lambda v: v.seq):

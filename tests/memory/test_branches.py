@@ -1,4 +1,4 @@
-"""Branches: made without copies, listed, checked out, renamed, deleted only when safe."""
+"""Branches: created without copies, listed, checked out, renamed, deleted only when safe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.memory.kit import apply, branch, ids, node, note, notes, state
 
 
 def stored(lh: Lh) -> dict[str, list[str]]:
-    """Every row of every table, the index of words included."""
+    """Every row of every table, including the word index."""
     return {**fingerprint(lh), **rows_of(lh, "search_words")}
 
 

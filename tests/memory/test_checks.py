@@ -1,4 +1,4 @@
-"""What `verify` says of memory: nothing when all is well, and where it is not."""
+"""What `verify` reports about memory: nothing if all is well, else where it is not."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.memory.kit import apply, branch, edge, node, note
 
 @pytest.mark.proves("MEM-044", "MEM-076", "MEM-093")
 def test_pages_hold_while_others_write(new_house: Callable[..., House], lh: Lh) -> None:
-    """Two servers on one store: one is written through by four threads, the other is read."""
+    """Two servers on one store: four threads write through one, and the other is read."""
     for n in range(40):
         apply(lh, node(f"N{n:02}", title="0"))
         note(lh, f"n{n}")

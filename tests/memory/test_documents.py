@@ -1,4 +1,4 @@
-"""Documents: append-only entries read from the tail, in effective views, without copies."""
+"""Documents: append-only entries, read newest first through a branch's view, without copies."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ LABELS = [
 
 
 def wrong_operations() -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Operations that are refused, with the field that the refusal names and what it says."""
+    """Refused operations, with the field and the words of the refusal."""
     for id_, why in IDS:
         yield node(id_), "id", why
         yield {"op": "node_delete", "id": id_}, "id", why

@@ -1,4 +1,4 @@
-"""The word index finds the newest rows of a word, common or rare, however many there are."""
+"""The word index finds the newest rows with a word, common or rare, at any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging a graph back: three ways, conflicts as entities, decisions that stay."""
+"""Merging a graph back: three-way merges, recorded conflicts, lasting decisions."""
 
 from __future__ import annotations
 
@@ -178,7 +178,9 @@ def test_use_from_writes_the_branchs_side_once(clash: Lh) -> None:
     )
     (written,) = clash("graph.query", branch="main", ids=["A"])["nodes"]
     assert (written["title"], done["ref"]) == ("theirs", f"graph@{written['last_seq']}")
-    assert written["last_seq"] > before >= held["last_seq"], "a new version, none in place"
+    assert written["last_seq"] > before >= held["last_seq"], (
+        "a new version; nothing changes in place"
+    )
     assert clash("open", id=f"graph@{held['last_seq']}")["entry"]["title"] == "ours"
     assert clash("open", id=done["ref"])["entry"]["title"] == "theirs"
     shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]

@@ -29,7 +29,7 @@ picks = st.integers(0, 10**6)
 
 
 def said(row: dict[str, Any]) -> State:
-    """A node or edge of an answer as its op said it."""
+    """A node or edge of an answer, as its operation gave it."""
     if row["deleted"]:
         return None
     return {k: v for k, v in row.items() if k not in ("id", "deleted", "last_seq", "last_ts_ms")}
@@ -219,7 +219,7 @@ class MemoryMachine(RuleBasedStateMachine):
         return written, clashes, agreed
 
     def settle(self, branch: int, version: Version) -> None:
-        """The key's base moves on, and no conflict of it is open any more."""
+        """Advance the key's base and close its conflicts."""
         self.model.bases[branch, version.key] = version.state
         self.forget(branch, version.key)
 
@@ -253,7 +253,7 @@ class MemoryMachine(RuleBasedStateMachine):
     # what must be true
 
     def pages(self, cmd: str, rows: str, key: str, **args: Any) -> list[dict[str, Any]]:
-        """All rows over small pages; every page must go strictly down."""
+        """All rows, read in small pages whose seqs must strictly descend."""
         found: list[dict[str, Any]] = []
         cursor = None
         while True:
@@ -268,7 +268,7 @@ class MemoryMachine(RuleBasedStateMachine):
             cursor = page["pagination"]["next_cursor"]
 
     def everything(self, name: str) -> list[dict[str, Any]]:
-        """Nodes and edges, tombstones too, of what a branch has: its diff from nothing."""
+        """A branch's nodes and edges, including tombstones: its diff from nothing."""
         nodes = self.call("graph.query", branch=name, doc="graph", limit=200)
         found = [*nodes["nodes"], *nodes["edges"]]
         known = {key_of(row) for row in found}
@@ -418,7 +418,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 
 class MergeMachine(RuleBasedStateMachine):
-    """The same house and model, where nearly every step edits, merges or decides the same keys."""
+    """The same house and model; nearly every step edits, merges or resolves the same keys."""
 
     def __init__(self, lh: Lh, workspace: str) -> None:
         super().__init__()
@@ -460,7 +460,7 @@ class MergeMachine(RuleBasedStateMachine):
 
     @rule(n=picks, use=st.sampled_from(["use_from", "use_into"]), again=st.booleans())
     def decide(self, n: int, use: str, again: bool) -> None:
-        """Decide a conflict, if there is one; merging again must not bring it back."""
+        """Resolve a conflict, if there is one; merging again must not bring it back."""
         if not self.all.model.conflicts:
             return
         self.all.resolve(n, use)
@@ -474,7 +474,7 @@ class MergeMachine(RuleBasedStateMachine):
 
 
 def run(lh: Lh, machine: Any, examples: int, steps: int) -> None:
-    """Many short histories, each in a workspace of its own; fewer where a call is a journey."""
+    """Many short histories, each in its own workspace; fewer where calls are slow."""
     if lh.house.db.engine.name == "postgres":
         examples //= 5
     count = iter(range(10**6))

@@ -1,4 +1,4 @@
-"""The queries behind pages walk the index made for them, whatever the planner knows of the data."""
+"""The queries behind pages use their index, whatever the planner knows about the data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ANALYZE;
 
 
 def test_on_postgres_a_rare_word_is_found_by_its_index(postgres_url: str) -> None:
-    """Whatever is bound: the plan that a prepared statement keeps reads no more than the newest."""
+    """The generic plan of a prepared statement reads no more than the newest rows."""
     PostgresEngine(postgres_url).close()
     with psycopg.connect(postgres_url) as db:
         db.execute("SET search_path TO longhouse")
@@ -75,7 +75,7 @@ def test_on_postgres_a_rare_word_is_found_by_its_index(postgres_url: str) -> Non
 
 
 class Anything(dict):
-    """Binds of every name: a plan does not ask for their values."""
+    """Binds every name; a plan does not need the values."""
 
     def __missing__(self, name: str) -> str:
         return "[]"

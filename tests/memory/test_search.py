@@ -1,4 +1,4 @@
-"""Search: words of entries and nodes across a workspace, alike on both engines."""
+"""Search: words of entries and nodes across a workspace, the same on both databases."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_without_a_target_the_focus_counts_and_then_the_checkout(lh: Lh) -> None
     assert contents(lh("docs.show", doc_kind="notes")) == ["there"]
     assert lh("vcs.notes.commit", content="x", branch="main")["entry"]["branch"] == "main"
     elsewhere = lh("vcs.notes.commit", content="y", target="TASK-001")["entry"]
-    assert elsewhere["branch"] == "task/TASK-001", "what is named counts before any focus"
+    assert elsewhere["branch"] == "task/TASK-001", "an explicit target wins over any focus"
     focus(lh, None)
     assert contents(lh("docs.show", doc_kind="notes")) == ["n", "here"]
 

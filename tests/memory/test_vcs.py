@@ -1,4 +1,4 @@
-"""Notes as version control shows them: commits, log, tags, reflog, reset."""
+"""Notes as version control: commits, log, tags, reflog, reset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the examples of the memory room need; see tests/contracts/world.py."""
+"""The records that the memory room's examples need; see tests/contracts/world.py."""
 
 from __future__ import annotations
 

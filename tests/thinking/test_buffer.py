@@ -1,4 +1,4 @@
-"""A block's search gives what Python's own gives, by the C library and without it."""
+"""Searching a block gives the same results as Python does, with and without the C library."""
 
 from __future__ import annotations
 

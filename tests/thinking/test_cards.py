@@ -1,4 +1,4 @@
-"""Cards: what may be given, what is written, what a repeat does, what is refused."""
+"""Cards: accepted forms, what is written, what repeating does, what is refused."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_same_card_twice_is_written_once(lh: Lh) -> None:
     card(lh, "CARD-H2", "hypothesis")
     more = card(lh, "CARD-T1", "test", **{**args, "supports": ["CARD-H1", "CARD-H2"]})
     assert more["graph_applied"] == {"nodes_upserted": 0, "edges_upserted": 1}
-    assert more["trace_seq"] > first["trace_seq"], "another edge is news"
+    assert more["trace_seq"] > first["trace_seq"], "a new edge is a change"
 
 
 def test_other_content_under_one_id_is_a_new_version_and_keeps_the_rest(lh: Lh) -> None:
@@ -135,7 +135,7 @@ def test_a_crash_at_any_statement_leaves_neither_trace_nor_graph(lh: Lh) -> None
         fail_at += 1
         with faults(lh.house, fail_at) as writers:
             done = lh.house.call("think.card", args).success
-    assert fail_at == writers[-1].count + 1, "it was tried at every statement"
+    assert fail_at == writers[-1].count + 1, "a crash was tried at every statement"
     assert lh("open", id="CARD-T1")["edges"]["supports"] == ["CARD-H1"]
 
 

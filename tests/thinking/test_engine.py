@@ -1,4 +1,4 @@
-"""The engine's table: each code when its condition is met, when it is just missed, and cleared."""
+"""The engine's rules: each code when its condition is met, just missed, and cleared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STRONG = "CMD: make bench\nLINK: https://ci.example/1"
 
 
 def clear(lh: Lh, code: str, kind: str, **args: Any) -> None:
-    """Carry out the action that a signal comes with, as it stands; the signal must go."""
+    """Run the action of a signal as given; the signal must disappear."""
     assert code in signals(lh, **args)
     action = next(one for one in actions(lh, **args) if one["kind"] == kind and one["calls"])
     run_action(lh, action)
@@ -40,7 +40,7 @@ def clear(lh: Lh, code: str, kind: str, **args: Any) -> None:
 
 
 def books(lh: Lh, kind: str) -> list[str]:
-    """The playbooks that actions of a kind offer, in their order."""
+    """The playbooks that actions of a kind suggest, in order."""
     calls = [call["args"] for one in actions(lh) if one["kind"] == kind for call in one["calls"]]
     return [call["args"]["name"] for call in calls if "playbook" in str(call)]
 
@@ -69,7 +69,7 @@ def test_a_hypothesis_with_a_test_that_nobody_ran(lh: Lh) -> None:
     (action,) = [one for one in actions(lh) if one["kind"] == "run_test"]
     call = action["calls"][-1]
     made = run_call(lh, call)["card_id"]
-    assert code in signals(lh), "a template that nobody filled in is no evidence"
+    assert code in signals(lh), "an unfilled template is not evidence"
     fill_in(lh, made, call["args"]["args"])
     assert code not in signals(lh)
 
@@ -81,7 +81,7 @@ def test_a_card_that_is_supported_and_blocked(lh: Lh) -> None:
     evidence(lh, "CARD-E1", supports=["CARD-H1"])
     assert code not in signals(lh)
     card(lh, "CARD-C1", "hypothesis", tags=["counter"], blocks=["CARD-H1"])
-    assert code not in signals(lh), "a counter-position without evidence is a thought"
+    assert code not in signals(lh), "a counter-position without evidence does not contradict"
     evidence(lh, "CARD-E2", blocks=["CARD-H1"], text="no receipt")
     assert signals(lh)[code]["severity"] == "high"
     lh("think.set.status", status="accepted", targets=["CARD-H1"])
@@ -111,7 +111,7 @@ def test_a_backed_counter_position_is_a_contradiction(lh: Lh) -> None:
     ],
 )
 def test_weak_evidence_that_is_pinned(lh: Lh, text: str, tags: list[str], weak: bool) -> None:
-    """60 is enough: 25 for a command, 25 for a link, 10 for speaking about a hypothesis."""
+    """60 is enough: 25 for a command, 25 for a link, 10 for being about a hypothesis."""
     code = "BM2_EVIDENCE_WEAK"
     card(lh, "CARD-H1", "hypothesis")
     evidence(lh, "CARD-E1", text=text, tags=tags, supports=["CARD-H1"])
@@ -242,7 +242,7 @@ def test_a_counter_position_needs_no_counter_position(lh: Lh) -> None:
 def test_a_draft_decision_that_nobody_published(lh: Lh) -> None:
     code = "BM_LANE_DECISION_NOT_PUBLISHED"
     card(lh, "CARD-D0", "decision")
-    assert code not in signals(lh, include_drafts=True), "it is no draft"
+    assert code not in signals(lh, include_drafts=True), "it is not a draft"
     card(lh, "CARD-D1", "decision", tags=["v:draft"])
     clear(lh, code, "publish_decision", include_drafts=True)
     assert lh("open", id="CARD-PUB-CARD-D1")["card"]["tags"] == [
@@ -286,7 +286,7 @@ def test_a_pipeline_with_evidence_grounds_its_decision(lh: Lh) -> None:
     lh("think.publish", card_id=decision, pin=True)
     assert signals(lh, include_drafts=True).keys() <= before, "publishing adds no signal"
     lh("think.set.status", status="refuted", targets=[made["cards"][-2]["card_id"]])
-    assert "BM3_DECISION_LOW_CONFIDENCE" in signals(lh), "what is refuted holds up nothing"
+    assert "BM3_DECISION_LOW_CONFIDENCE" in signals(lh), "a refuted card supports nothing"
 
 
 @pytest.mark.proves("MEM-284", "MEM-285")
@@ -438,5 +438,5 @@ def test_every_code_of_the_table_is_in_the_manual() -> None:
     folder = ROOT / "src" / "longhouse" / "thinking" / "engine"
     told = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     codes = set(re.findall(r'"(BM\d*_\w+)"', told))
-    assert codes >= CODES, "a code stays as it is; new ones may come"
+    assert codes >= CODES, "codes never change; new ones may be added"
     assert {code for code in codes if f"`{code}`" in page} == codes

@@ -1,4 +1,4 @@
-"""`open` on cards, who cites what, what rests on a card, and cards as proof."""
+"""`open` on cards, citations, what depends on a card, and cards as proof."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_card_that_is_not_there_is_refused_with_a_way_on(lh: Lh) -> None:
     assert refused["error"]["code"] == "UNKNOWN_ID"
     assert lh.run_actions(refused)
     lh("graph.apply", ops=[{"op": "node_upsert", "id": "CARD-N", "type": "service"}])
-    assert lh.refused("open", id="CARD-N")["code"] == "UNKNOWN_ID", "a node is no card"
+    assert lh.refused("open", id="CARD-N")["code"] == "UNKNOWN_ID", "a node is not a card"
     card(lh, "CARD-H1", "hypothesis")
     lh("graph.apply", ops=[{"op": "node_delete", "id": "CARD-H1"}])
     assert lh.refused("open", id="CARD-H1")["code"] == "UNKNOWN_ID"
@@ -96,7 +96,7 @@ def test_a_record_says_which_cards_cite_it(lh: Lh) -> None:
         }
     assert "cited_by" not in lh("open", id="CARD-E1")
     card(lh, "CARD-E1", "evidence", title="Seen", refs=[made["id"]], text="no more")
-    assert "cited_by" not in lh("open", id="CARD-H1"), "the index only points"
+    assert "cited_by" not in lh("open", id="CARD-H1"), "the index is only a hint"
     assert lh("open", id=made["id"])["cited_by"][0]["ref"] == "CARD-E1"
 
 

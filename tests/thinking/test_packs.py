@@ -1,4 +1,4 @@
-"""What packs hold: notes, trace and cards, lanes, the way to a target that is empty, capsules."""
+"""What packs hold: notes, trace, cards, lanes, the bridge for an empty target, capsules."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def test_thoughts_in_sequence_become_a_graph_in_the_views(lh: Lh) -> None:
 @pytest.mark.proves("MEM-196", "MEM-209", "MEM-268")
 @pytest.mark.parametrize("cmd", CAPSULES)
 def test_the_capsule_of_a_known_scene_is_the_golden_one(lh: Lh, cmd: str) -> None:
-    """At the smallest budget and whole: what an agent that has little room gets to read."""
+    """Packs at the smallest budget and in full."""
     card(lh, "CARD-H1", "hypothesis", title="The database is slow")
     card(lh, "CARD-E1", "evidence", title="Queries take 700 ms", supports=["CARD-H1"])
     card(lh, "CARD-E2", "evidence", title="Staging is fast", blocks=["CARD-H1"])

@@ -1,4 +1,4 @@
-"""Where commands think: at a target, at what they name, at the focus, at the checkout."""
+"""Where thinking commands act: the target, the named branch, the focus, the checkout."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TRACES: dict[str, dict[str, Any]] = {
 
 
 def place(lh: Lh, cmd: str, **args: Any) -> tuple[str, set[str]]:
-    """The branch and the documents of cards and traces that an answer names."""
+    """The branch and documents that an answer names."""
     said = lh(cmd, **args)
     docs = said.get("docs", {})
     names = [said.get(key) for key in ("graph_doc", "trace_doc", "doc")]

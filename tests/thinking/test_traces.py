@@ -1,4 +1,4 @@
-"""Traces: steps, thoughts in sequence, and what is wrong with their order."""
+"""Traces: steps, numbered thoughts, and faults in their order."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_thoughts_become_a_graph_of_the_slice_that_is_shown(lh: Lh) -> None:
         (1, first["seq"]),
         (2, second["seq"]),
         (3, last["seq"]),
-    ], "one node a number"
+    ], "one node per number"
     assert whole["edges"] == [
         {"rel": "branch", "from": 1, "to": 2},
         {"rel": "branch", "from": 1, "to": 2},

@@ -1,4 +1,4 @@
-"""Transcripts: found, opened and summed up, within bounds, and never kept."""
+"""Transcripts: found, opened and summarized, within bounds, and never stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def session(
 
 
 def aged(path: Path, seconds: int) -> Path:
-    """Older than the others by so much."""
+    """Make a file this much older than the others."""
     at = 1_700_000_000 - seconds
     os.utime(path, (at, at))
     return path
@@ -285,7 +285,7 @@ def test_a_record_is_opened_by_line_or_by_byte(lh: Lh) -> None:
     assert [entry["text"] for entry in inexact["result"]["entries"]] == ["said 8"]
     assert [one["code"] for one in inexact["warnings"]] == ["TRANSCRIPTS_REF_NOT_EXACT"]
     first = lh("docs.transcripts.open", ref={"path": "s.jsonl", "line": 1}, after_lines=1)
-    assert [entry["text"] for entry in first["entries"]] == ["said 0"], "a header is no message"
+    assert [entry["text"] for entry in first["entries"]] == ["said 0"], "a header is not a message"
     for wrong in ({}, {"line": 1, "byte": 0}, {"line": 0}, {"byte": -1}):
         error = lh.refused("docs.transcripts.open", ref={"path": "s.jsonl", **wrong})
         assert error["code"] == "INVALID_INPUT"
@@ -438,7 +438,7 @@ def test_no_transcripts_is_an_answer(lh: Lh) -> None:
 
 
 def test_memory_stays_flat_however_large_a_file_and_a_line_are(lh: Lh) -> None:
-    """A line of 100 MiB is passed over, and what follows is found, with its line and byte."""
+    """A line of 100 MiB is skipped, and what follows is found with its line and byte."""
     path = session(lh, ("user", "cache before"))
     with path.open("ab") as file:
         file.seek(100 << 20, os.SEEK_CUR)

@@ -1,4 +1,4 @@
-"""What reads show: pins, what is open, drafts, steps, filters and budgets."""
+"""What reads show: pins, open cards, drafts, steps, filters and budgets."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_under_the_smallest_budgets_something_is_left(lh: Lh, cmd: str, max_char
     cut = lh(cmd, max_chars=max_chars)
     assert cut["budget"]["used_chars"] == len(measured(cut).decode())
     assert cut["truncated"] is True
-    assert "CARD-H5" in str(cut), "what to take up next is the last to go"
+    assert "CARD-H5" in str(cut), "the next card is the last to be cut"
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,4 +1,4 @@
-"""What the examples of the thinking room need; see tests/contracts/world.py."""
+"""The records that the thinking room's examples need; see tests/contracts/world.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.kit import Lh
 
 
 def build(lh: Lh) -> None:
-    """Cards enough that every read has something to show, and to cut."""
+    """Enough cards that every read has something to show and something to cut."""
     where = {"branch": "main", "graph_doc": "graph", "trace_doc": "trace"}
 
     def card(card_id: str, kind: str, title: str, **more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Closing a step: what must be confirmed, what must be proved, what a force leaves on record."""
+"""Closing a step: what must be confirmed, what must be proved, what `force` records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_refused_close_leaves_nothing_behind(lh: Lh) -> None:
 
 @pytest.mark.parametrize("kind", ["security", "perf", "docs"])
 def test_other_checkpoints_are_required_once_they_matter(lh: Lh, kind: str) -> None:
-    """By proof that is linked, by a proof mode, by being named in the close."""
+    """By linked proof, by a proof mode, or by being named when closing."""
     linked, moded, named = (
         new_task(lh, "a"),
         new_task(lh, step("b", proof={kind: "require"})),

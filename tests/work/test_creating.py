@@ -1,4 +1,4 @@
-"""Making plans and tasks: where they belong, what they start with, what is refused."""
+"""Creating plans and tasks: where they belong, what they start with, what is refused."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def test_a_crash_between_any_two_statements_leaves_all_or_nothing(lh: Lh, cmd: s
             break
         assert answer.code == "INTERNAL_ERROR"
         assert rows_of(lh, *TABLES) == before, f"{cmd} left a part behind at {fail_at}"
-    assert fail_at == writers[-1].count + 1, "it was tried at every statement"
+    assert fail_at == writers[-1].count + 1, "a crash was tried at every statement"
     assert sum(writer.commits for writer in writers) == 1
     assert rows_of(lh, *TABLES) != before
 

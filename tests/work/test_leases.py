@@ -1,4 +1,4 @@
-"""Step leases: whose step it is, for how long, and that nobody else can change it."""
+"""Step leases: who holds a step, for how long, and that no one else can change it."""
 
 from __future__ import annotations
 

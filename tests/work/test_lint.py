@@ -1,4 +1,4 @@
-"""Lint: every code, and that every patch mends what it names when it is run as given."""
+"""Lint: every code, and that every patch fixes its issue when run as given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def codes(lh: Lh, **target: Any) -> list[str]:
 
 
 def patch(lh: Lh, code: str, **target: Any) -> None:
-    """Run the patches of an issue as they stand; the issue is gone then."""
+    """Run the patches of an issue as given; the issue must be gone."""
     linted = lh("tasks.lint", patches_limit=50, **target)
     issues = [issue for issue in linted["issues"] if issue["code"] == code]
     assert issues, code

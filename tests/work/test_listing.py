@@ -1,4 +1,4 @@
-"""Lists of plans and tasks, and what happened: pages that lose and repeat nothing."""
+"""Lists of plans, tasks and events: pages that skip and repeat nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.work.kit import new_task
 
 
 def all_tasks(lh: Lh, **args: Any) -> list[str]:
-    """Every task that following the cursor meets."""
+    """Every task found by following the cursor."""
     found: list[str] = []
     cursor: dict[str, Any] = {}
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""The state machine of tasks and steps against a small model, any order of calls, both engines."""
+"""The state machine of tasks and steps against a small model, in any order, on both databases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longhouse.work.projections import differences
 from tests.kit import CountedIds, Lh
 
 AGENTS = ("otter", "otter", "otter", "heron")
-"""Mostly one: else most calls would only find a step held."""
+"""Mostly one agent; otherwise most calls would only find a held step."""
 STATUSES = ("TODO", "ACTIVE", "PARKED", "DONE", "CANCELED")
 CLOSED = ("DONE", "CANCELED")
 picks = st.integers(0, 10**6)
@@ -64,7 +64,7 @@ class ModelTask:
 
 
 class WorkMachine(RuleBasedStateMachine):
-    """Every rule makes one call and says beforehand what must come of it."""
+    """Every rule makes one call and predicts its outcome."""
 
     def __init__(self, lh: Lh, workspace: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Proof: which lines are receipts, what they must be, where long ones go."""
+"""Proof: which lines are receipts, what form they need, where long output goes."""
 
 from __future__ import annotations
 

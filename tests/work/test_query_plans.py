@@ -1,4 +1,4 @@
-"""What runs often costs the same however many tasks there are: each query goes by its own index."""
+"""Frequent queries cost the same at any number of tasks: each uses its own index."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PLANS = {
     "tasks_with_traits": "PRIMARY KEY (ws=? AND trait=? AND number>?)",
 }
 FEW = ("dependencies_of", "dependents_of", "proofs_of_task", "steps_of_task")
-"""These belong to one task: sorting them is cheap."""
+"""These belong to one task, so sorting them is cheap."""
 
 
 class Anything(dict[str, int]):

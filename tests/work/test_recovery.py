@@ -1,4 +1,4 @@
-"""Every refusal of the room: a typed error that says what to do, and actions that run as given."""
+"""Every refusal of the room: a typed error that says what to do, with actions that run as given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of tasks and plans: timers, dependencies, what is ready, what goes with a deletion."""
+"""The states of tasks and plans: timers, dependencies, readiness, and deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: their order and paths, what is said about them, what goes."""
+"""Steps: their order, paths, details and deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of one plan or task, and which one is meant: target, focus, or a refusal with a way on."""
+"""Views of one plan or task, found by target or focus, or refused with suggestions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_radar_says_what_is_next_in_the_words_of_the_contract(lh: Lh) -> None:
 
 
 def test_the_action_of_a_view_always_brings_the_work_on(lh: Lh) -> None:
-    """From an empty task to a finished one by what the answers offer, and by showing the work."""
+    """From an empty task to a finished one by running the suggested actions and attaching proof."""
     task = new_task(lh)
     for turn in range(10):
         envelope = lh.envelope("tasks.radar", task=task)

@@ -1,4 +1,4 @@
-"""What the examples of the work room need; see tests/contracts/world.py."""
+"""The records that the work room's examples need; see tests/contracts/world.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def build(lh: Lh) -> None:
 
 
 def _named(lh: Lh) -> None:
-    """Somebody acts: leases belong to someone."""
+    """Sets an agent, because leases need a holder."""
     lh.house.facts.agent_id = "amber-otter"
 
 
