@@ -121,6 +121,18 @@ def test_a_status_is_set_for_all_cards_or_for_none(lh: Lh) -> None:
     assert [one["changed"] for one in again["cards"]] == [False]
 
 
+def test_a_card_of_another_graph_is_refused_with_the_arguments_that_reach_it(lh: Lh) -> None:
+    made = task(lh)
+    card(lh, "CARD-H1", "hypothesis", target=made["id"])
+    closed = {"targets": ["CARD-H1"], "status": "closed"}
+    error = lh.refused("think.set.status", **closed)
+    assert error["code"] == "UNKNOWN_ID"
+    assert "CARD-H1 is in TASK-001-graph on task/TASK-001" in error["message"]
+    _, _, passed = error["recovery"].partition(" or pass ")
+    where = dict(one.split("=") for one in passed.split())
+    assert lh("think.set.status", **closed, **where)["cards"][0]["changed"] is True
+
+
 @pytest.mark.proves("MEM-246")
 def test_a_pin_is_set_and_taken_away(lh: Lh) -> None:
     card(lh, "CARD-N1", "note")

@@ -49,7 +49,7 @@ def derive_next(tx: Tx) -> Next:
 def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
     if not focus or not any(o.pattern.match(focus) for o in tx.facts.registry.openers):
         return []
-    from longhouse.desk.types.macros import GetSnapshot  # only where something is in focus
+    from longhouse.desk.types.macros import GetSnapshot  # needed only if something is in focus
     from longhouse.desk.types.system import Open
     from longhouse.work.states import CLOSED
     from longhouse.work.targets import known_target

@@ -94,7 +94,7 @@ def _shown(tx: Tx, row: Row, req: SearchDocuments, cut: int, seen: dict[str, int
 
 
 def _found(row: Row) -> SearchHit:
-    text = redact_text(row["text"] or "")  # before it is cut
+    text = redact_text(row["text"] or "")  # first: a clipped secret might not be recognized
     return SearchHit(
         ref=f"{row['doc']}@{row['seq']}",
         seq=row["seq"],

@@ -32,7 +32,7 @@ def _suggestions(tx: Tx, focus: str | None) -> list[Suggestion]:
         best = where_to_start(tx)[:1]
         ready = any(isinstance(one.request, SetFocus) for one in best)
         return [*best, *something_new(tx, "low")] if ready else best
-    from longhouse.work.radar import scene_of  # only where something is in focus
+    from longhouse.work.radar import scene_of  # needed only if something is in focus
     from longhouse.work.views import next_call
 
     try:
