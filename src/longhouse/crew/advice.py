@@ -22,7 +22,7 @@ def mail_waits(tx: Tx) -> Advice:
     inbox = inbox_of(tx, tx.actor)
     if inbox is None:
         return Advice()
-    from longhouse.crew.types.mail import Inbox  # few calls of `status` come this far
+    from longhouse.crew.types.mail import Inbox  # `status` rarely needs it
 
     return Advice(
         f"inbox(unread={inbox['unread']},due={inbox['due']})",

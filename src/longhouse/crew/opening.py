@@ -61,7 +61,7 @@ def open_protocol_event(tx: Tx, req: object, match: re.Match[str]) -> MomentOpen
 
 
 @room.opens(
-    r"(?P<item>[^@\s]+)@(?P<seq>[0-9]{1,16})", "what agents said or did about work, like bb-7@12"
+    r"(?P<item>[^@\s]+)@(?P<seq>[0-9]{1,16})", "a message or event about a work item, like bb-7@12"
 )
 def open_moment(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
     """A message, reservation or event as its work item's conversation shows it."""

@@ -23,7 +23,7 @@ def advise(tx: Tx) -> Advice:
     urgent = tx.one(sql.radar_active, limit=1)
     suggestions = []
     if jobs.queued and there.status == "offline" and may_start(tx):
-        from longhouse.jobs.types.runners import StartRunner  # few calls of `status` come this far
+        from longhouse.jobs.types.runners import StartRunner  # `status` rarely needs it
 
         suggestions.append(
             Suggestion(

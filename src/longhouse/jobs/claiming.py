@@ -188,7 +188,7 @@ def _named(tx: Tx, req: ClaimJob, job: str, chooser: Chooser) -> Row:
     row = existing(tx, job)
     if reason := chooser.refusal(row["route"]):
         raise RoutingRefused(
-            f"job: {job} cannot go to this runner: {reason}",
+            f"job: {job} cannot run on this runner: {reason}",
             recovery="claim without job= to get one that it may run",
             suggest=[Suggestion(_any(req), "claim the next job that this runner may run")],
         )

@@ -22,7 +22,7 @@ class Starter(Protocol):
 
 
 class JobFacts(NamedTuple):
-    """`starter` is None where this process cannot start runners."""
+    """`starter` is None if this process cannot start runners."""
 
     starter: Starter | None
     autostart: bool

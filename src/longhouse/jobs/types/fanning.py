@@ -13,7 +13,7 @@ __all__ = ["FanOut", "FannedJob", "FannedOut", "MergeReport", "Merged", "MergedJ
 
 
 class FanOut(Request["FannedOut"], frozen=True, kw_only=True):
-    """Make one job for each anchor from one prompt."""
+    """Create one job per anchor from one prompt."""
 
     anchors: Annotated[list[AnchorId], Meta(min_length=1)]
     prompt: Prompt
