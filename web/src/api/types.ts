@@ -1818,7 +1818,7 @@ export interface Fact {
   ref?: string | null;
 }
 
-/** Make one job for each anchor from one prompt. */
+/** Create one job per anchor from one prompt. */
 export interface FanOut {
   anchors: string[];
   prompt: string;
