@@ -1,4 +1,4 @@
-"""Read-only facts about the house, available to every handler as `tx.facts`.
+"""Facts about the house, available to every handler as `tx.facts`.
 
 The attributes describe the house itself. A room that needs more declares a class with `from_house`,
 and its handlers ask for that: `tx.facts.of(JobFacts).max_running`. Adding a room does not change

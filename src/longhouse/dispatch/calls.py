@@ -42,7 +42,7 @@ class ClientSession:
 
 
 class Caller:
-    """The maker of a call: its role, the owner of its token, and its session if there is one.
+    """Who makes a call: the role, the owner of the token, and the session if there is one.
 
     `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
     default chosen when the connection was set up; `said` is a name that the caller claims. `waits`

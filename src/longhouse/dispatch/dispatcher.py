@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Dispatcher"]
 
 LONG_READ_S = 0.005
-"""Python's default thread switch interval."""
+"""A read slower than this runs on a thread next time; Python's default thread switch interval."""
 
 
 class Dispatcher:

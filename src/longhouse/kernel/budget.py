@@ -19,7 +19,7 @@ __all__ = ["PROFILES", "Budget", "Clip", "Drop", "Fitted", "Keep", "Pop", "Profi
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """The maximum that a call may ask for."""
+    """The upper limits of what a call may ask for."""
 
     max_chars: int
     limit: int
