@@ -1,4 +1,4 @@
-"""What follows a commit can neither change nor delay its answer."""
+"""Work after a commit can neither change nor delay its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls by thread and by event loop give the same answers, also when they are wrong."""
+"""Calls from threads and from event loops get the same answers, including errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A credential that is shown once is shown whole, however little the caller has room for."""
+"""A credential that is shown only once is shown whole, however small the budget."""
 
 from __future__ import annotations
 

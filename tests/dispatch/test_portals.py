@@ -1,4 +1,4 @@
-"""Portal calls: what the envelope means, and what is said when it means nothing."""
+"""Portal calls: what the envelope means, and the errors for an invalid one."""
 
 from __future__ import annotations
 

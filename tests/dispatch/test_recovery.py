@@ -1,4 +1,4 @@
-"""What is offered after a refusal, and to whom; and what a surface learns of calls that wait."""
+"""The actions offered after a refusal, and to whom; what a surface learns about waiting calls."""
 
 from __future__ import annotations
 

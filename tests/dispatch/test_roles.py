@@ -1,7 +1,7 @@
-"""Which role each command needs: a table that is changed on purpose, never by accident.
+"""The role that each command requires: a table that changes on purpose, never by accident.
 
-VIEWER reads, AGENT works, MANAGER leads (answers, steers, cancels, runs again), OPERATOR decides
-who may call. A command that is in none of the sets reads and needs VIEWER.
+VIEWER reads, AGENT works, MANAGER leads (answers, steers, cancels, requeues), OPERATOR decides
+who may call. A command in none of the sets reads and requires VIEWER.
 """
 
 from __future__ import annotations

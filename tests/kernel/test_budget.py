@@ -1,4 +1,4 @@
-"""Budgets: exactly measured, cut in the declared order, truthful pages, never an empty answer."""
+"""Budgets: exact sizes, cuts in the declared order, correct pages, never an empty answer."""
 
 from __future__ import annotations
 

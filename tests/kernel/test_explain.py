@@ -1,4 +1,4 @@
-"""Samples and shapes from a JSON schema: what an explanation shows as the right value."""
+"""Samples and descriptions from a JSON schema, as an error explanation shows them."""
 
 from __future__ import annotations
 

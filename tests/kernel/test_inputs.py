@@ -1,4 +1,4 @@
-"""What comes in: refused by name and place, in the caller's words, with what to write instead."""
+"""Invalid input is refused with the field's name and place, and what to write instead."""
 
 from __future__ import annotations
 

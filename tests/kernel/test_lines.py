@@ -1,4 +1,4 @@
-"""BM-L1: what lines look like, that they paste back, and how they are cut."""
+"""BM-L1: the format of lines, pasting them back, and cutting them."""
 
 from __future__ import annotations
 

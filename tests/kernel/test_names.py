@@ -1,4 +1,4 @@
-"""What a caller calls a field, and which one is meant."""
+"""The names that callers try for a field, and the field that they mean."""
 
 from __future__ import annotations
 

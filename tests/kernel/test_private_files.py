@@ -1,4 +1,4 @@
-"""Files that hold secrets: whole or not at all, and for their owner alone."""
+"""Files with secrets: written atomically, and private to their owner."""
 
 from __future__ import annotations
 

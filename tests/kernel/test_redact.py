@@ -1,4 +1,4 @@
-"""Redaction: no secret leaves, whatever it stands in; ordinary text and numbers stay."""
+"""Redaction: no secret leaves, wherever it is; ordinary text and numbers stay."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_mask_hides_the_same_and_moves_nothing(secret: str, before: str, after
 def test_a_stream_that_holds_back_what_may_be_a_secret_shows_no_part_of_one(
     case: tuple[str, str, str], ends: set[int]
 ) -> None:
-    """At most a part of what gives a token away is shown, never a character behind it."""
+    """At most part of a token's prefix is shown, never a character after it."""
     label, rest, secret = case
     text = f"some words\n{label}{rest} and more words\n"
     first = text.index(label + rest) + len(label)

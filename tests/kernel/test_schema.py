@@ -1,4 +1,4 @@
-"""The JSON schema of every command: closed, self-contained, with the arguments that it takes."""
+"""The JSON schema of every command: closed, self-contained, with all its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command line is read completely as simple commands, or not at all."""
+"""A command line is parsed entirely as simple commands, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text of others on a terminal is shown, not obeyed."""
+"""Untrusted text on a terminal is shown, not obeyed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policy is a pure decision: the profile, the rules, and what is asked for."""
+"""Policy is a pure decision from the profile, the rules and the request."""
 
 from __future__ import annotations
 

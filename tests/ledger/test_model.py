@@ -1,4 +1,4 @@
-"""Any order of starts, signs of life, silence and endings keeps the rules, on both engines."""
+"""Starts, renewals, silence and endings in any order obey the rules, on both engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ids = st.sampled_from(IDS)
 
 
 class Ledger(RuleBasedStateMachine):
-    """The rules in a few lines of Python, against the room."""
+    """A model of the rules in a few lines of Python, compared with the room."""
 
     make: Callable[[], Lh]
     numbers = itertools.count()

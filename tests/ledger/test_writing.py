@@ -1,4 +1,4 @@
-"""Subagents on record: before they start, while they run, and how they ended."""
+"""Records of subagents: before they start, while they run, and how they ended."""
 
 from __future__ import annotations
 

@@ -49,6 +49,6 @@ def store(postgres_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
-    """A plain connection to its database, outside our store."""
+    """A plain connection to the store's database, bypassing the store."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         yield connection

@@ -80,7 +80,7 @@ def child(*args: str, **options: Any) -> subprocess.Popen[str]:
 
 @asynccontextmanager
 async def lane_held(db: Database, workspace: str = WS) -> AsyncIterator[None]:
-    """Hold the workspace's lane: writes made meanwhile gather into the next batch."""
+    """Hold the workspace's lane, so that further writes collect in the next batch."""
     loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     def hold(_tx: Tx) -> None:
@@ -100,7 +100,7 @@ async def together(
 ) -> list[Any]:
     """Run the writes in one batch.
 
-    Writes in `asking` yield questions: all of one kind, or each of the kind it maps to.
+    Writes in `asking` yield statements, all with the same `asks` or each with the one it maps to.
     """
     kinds = asking if isinstance(asking, Mapping) else dict.fromkeys(asking, "the same")
     async with lane_held(db, workspace):

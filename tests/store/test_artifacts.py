@@ -18,7 +18,7 @@ from tests.kit import CountedIds, Lh
 
 
 def writing(lh: Lh, function: Callable[[Tx], Any]) -> Any:
-    """Run a function of a Tx as a handler of a room would be."""
+    """Run a function of a Tx as a room's handler would run."""
     call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds(), facts=lh.house.facts)
     return lh.house.db.write("acme", function, call)
 
@@ -28,7 +28,7 @@ def text_of(shown: dict[str, Any]) -> str:
 
 
 def grow(lh: Lh, chunks: list[bytes], *, cap: int | None = None, shared: bool = False) -> Artifact:
-    """A log from its first byte to its seal."""
+    """Write and seal a whole log."""
     keeper = artifacts_of(lh.house)
     begun = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", cap=cap), tx.ws))
     log = keeper.log(*begun, cap=cap)

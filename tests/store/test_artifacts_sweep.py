@@ -1,4 +1,4 @@
-"""Garbage collection: what has expired goes, what is referred to or just put stays."""
+"""Garbage collection: expired artifacts go; what is referred to or newly stored stays."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_sealed_logs_and_stale_staging_are_cleaned_and_growing_ones_left(lh: Lh)
 
 
 class Garbage(RuleBasedStateMachine):
-    """Puts, half-done puts, sweeps and time in any order: a row always has its bytes."""
+    """Puts, incomplete puts, sweeps and time in any order: a row always has its bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class Garbage(RuleBasedStateMachine):
 
     @rule()
     def record(self) -> None:
-        """A writer that took less than the grace between bytes and row always succeeds."""
+        """A writer that writes the row within the grace period after the bytes always succeeds."""
         while self.staged:
             since, blob = self.staged.pop()
             if self.clock.now_ms() - since < GRACE_MS:

@@ -1,4 +1,4 @@
-"""Ranges of bytes, characters and lines against the plainest model: the whole stream in memory."""
+"""Ranges of bytes, characters and lines, against a simple model: the whole stream in memory."""
 
 from __future__ import annotations
 

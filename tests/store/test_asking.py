@@ -1,4 +1,4 @@
-"""Writes that yield their question: in a batch they travel together, and nobody can tell."""
+"""Writes that yield their statement: sent together in a batch, with the same results as apart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLAIM = Query("claim", TEXT, POSTGRES)
 
 
 def claim(key: str, *, then: Callable[[Tx, Row], Any] | None = None) -> Callable[[Tx], Asking[Any]]:
-    """Take a key that nobody has, by one conditional statement."""
+    """Claim a free key with one conditional statement."""
 
     def work(tx: Tx) -> Asking[Any]:
         seq = tx.seqs(1)
@@ -39,7 +39,7 @@ def claim(key: str, *, then: Callable[[Tx, Row], Any] | None = None) -> Callable
 
 
 class Spy:
-    """Counts the round trips in which several were answered."""
+    """Counts the round trips that answered several statements."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from longhouse.store import batch
@@ -55,7 +55,7 @@ class Spy:
 
 
 async def batch(db: Database, *works: Callable[[Tx], Any]) -> list[Any]:
-    """Run the writes in one batch; those whose name says so ask."""
+    """Run the writes in one batch; those named for it yield a statement."""
     asking = [work for work in works if work.__qualname__.startswith("claim.")]
     return await together(db, *works, asking=asking)
 

@@ -25,7 +25,7 @@ def is_sound(house: House) -> None:
 
 
 def rewritten(data: bytes, change: Callable[[str, bytes], tuple[str, bytes] | None]) -> bytes:
-    """The same archive with members changed and an honest manifest: the clever forger's."""
+    """The archive with changed members and a matching manifest, as by a clever forger."""
     reader, out = ArchiveReader(io.BytesIO(data)), io.BytesIO()
     rows: dict[str, int] = {}
     blobs = 0
@@ -296,7 +296,7 @@ def test_every_workspace_table_is_keyed_by_workspace_or_by_one_integer(lh: Lh) -
 
 
 def test_every_reference_to_a_row_id_is_declared(lh: Lh) -> None:
-    """An id that is not a foreign key would not move with the row that it names."""
+    """An id that is not a foreign key would not be shifted along with the row it refers to."""
     tables = lh.house.db.read("", workspace_tables, call_of(lh.house))
     ids = {t.surrogate: t.name for t in tables if t.surrogate}
     for table in tables:
@@ -305,7 +305,7 @@ def test_every_reference_to_a_row_id_is_declared(lh: Lh) -> None:
 
 
 def test_a_table_that_a_room_adds_later_is_exported_without_work(lh: Lh, engine: str) -> None:
-    """The list is the schema's own, so this table of a room yet to come is simply there."""
+    """Tables are read from the schema, so a future room's table is included."""
     if engine != "sqlite":
         return
     import apsw

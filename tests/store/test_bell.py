@@ -1,4 +1,4 @@
-"""The bell: rung once for many wishes, and never lost."""
+"""The bell: many requests become one run, and none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every engine must do alike; the whole of this file runs on each."""
+"""The behavior that all engines share; this whole file runs on each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group commit by itself: who leads, who waits, and what interruptions leave behind."""
+"""Group commit in isolation: who leads, who waits, and what interruptions leave behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longhouse.store.group import MAX_BATCH, GroupCommit, Work
 
 
 class Lane:
-    """A lane whose batches a test can hold and look at."""
+    """A lane whose batches a test can hold and inspect."""
 
     def __init__(self) -> None:
         self.batches: list[list[Any]] = []
@@ -88,7 +88,7 @@ def test_threads_and_a_lone_writer_lead_themselves() -> None:
 
 
 def waiting(lane: Lane, payload: int) -> tuple[threading.Thread, list[Any]]:
-    """A thread that writes, already in the queue behind the batch that is held."""
+    """A writing thread that is already queued behind the held batch."""
     outcome: list[Any] = []
 
     def write() -> None:
@@ -153,7 +153,7 @@ def test_companions_of_an_interrupted_leader_learn_that_the_outcome_is_unknown()
 def test_a_waiter_that_is_interrupted_is_not_written_and_passes_the_lead_on(
     monkeypatch: pytest.MonkeyPatch, position: int
 ) -> None:
-    """Whether it would have led the next batch or have been part of it."""
+    """Whether it would have led the next batch or only been part of it."""
     lane = Lane()
     leader, _ = waiting_leader(lane)
     others = [waiting(lane, 2)] if position else []
@@ -201,7 +201,7 @@ def test_who_is_interrupted_again_while_it_leaves_leaves_all_the_same() -> None:
 
 
 class InterruptedLock:
-    """The first who wants it is interrupted while waiting."""
+    """Interrupts the first thread that waits for it."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self._lock, self._first = lock, True
@@ -219,7 +219,7 @@ class InterruptedLock:
 def interrupted(
     monkeypatch: pytest.MonkeyPatch, lane: Lane, payload: int, until: Callable[[Work[Any]], Any]
 ) -> tuple[threading.Thread, list[Any]]:
-    """A thread that waits `until` and is interrupted then."""
+    """A thread that waits for `until` and is then interrupted."""
     wait = Work.wait
 
     def waits(work: Work[Any]) -> None:
@@ -233,7 +233,7 @@ def interrupted(
 
 
 def test_the_main_thread_wakes_nobody_and_so_keeps_nobody_asleep() -> None:
-    """It may be interrupted anywhere; every other thread of a batch wakes the next."""
+    """It may be interrupted anywhere; every other thread in a batch wakes the next."""
     lane = Lane()
     leader, _ = waiting_leader(lane)
     others = [waiting(lane, n) for n in (1, 2)]
@@ -277,7 +277,7 @@ def test_a_closed_lane_takes_nothing_more() -> None:
 
 
 async def test_a_thread_that_starts_late_after_all_does_not_lead_beside_another() -> None:
-    """An executor that finds no thread to start fails, and keeps what it was given for later."""
+    """An executor that cannot start a thread fails, but keeps the work item for later."""
     kept: list[Callable[[], None]] = []
 
     def start(lead: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Artifacts that come in parts: whole and as they should be, or not at all."""
+"""Artifacts sent in parts: stored whole and correct, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep: what is forgotten, who does it, and that a failing loop harms no other."""
+"""Maintenance: what is deleted, who runs it, and that a failing loop does not affect others."""
 
 from __future__ import annotations
 

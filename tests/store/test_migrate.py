@@ -1,4 +1,4 @@
-"""Migrations: numbered, written once, spelt as each engine spells it."""
+"""Migrations: numbered, written once, translated for each engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one sequence: gapless, in commit order, whoever writes and from wherever."""
+"""The one sequence: gapless and in commit order, for any writers in any processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.store.kit import CALL, WS, child, fail, keys, log, put
 
 
 def follow(db: Database, stop: threading.Event, seen: list[int]) -> None:
-    """Read the log as a follower does, from the last seq seen on."""
+    """Read the log as a follower does, from the last seq seen."""
     while True:
         last_look = stop.is_set()
         seen += [seq for seq, _ in log(db, after=seen[-1] if seen else 0)]

@@ -1,4 +1,4 @@
-"""PostgreSQL as a server far away: whose schema it is, what breaks and what is said then."""
+"""PostgreSQL as a remote server: whose schema it is, what can break, and the errors for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def backend(tx: Tx) -> int:
 
 
 def cut(admin: psycopg.Connection[Any], *, during: Callable[[Tx], Any], times: int = 1) -> Any:
-    """A write whose connection the server cuts, the first `times` that it runs."""
+    """A write whose connection the server cuts the first `times` it runs."""
     runs: list[int] = []
 
     def work(tx: Tx) -> Any:
@@ -75,7 +75,7 @@ def test_a_connection_that_is_cut_again_and_again_is_a_retryable_error(
 def test_a_connection_that_is_cut_before_the_commit_reaches_the_server_costs_nobody_a_call(
     store: Database, admin: psycopg.Connection[Any]
 ) -> None:
-    """The connection breaks in the very round trip that carries COMMIT: the server is asked."""
+    """The connection breaks in the round trip that carries COMMIT, so the server is asked."""
     store.write(WS, put("a"), CALL)
     work = cut(admin, during=put("b"))
     assert store.write(WS, work, CALL) == 2

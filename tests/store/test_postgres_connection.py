@@ -1,4 +1,4 @@
-"""Statements on the wire: what a connection of PostgreSQL is after anything that can go wrong."""
+"""Statements on the wire: the state of a PostgreSQL connection after anything that can go wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL = Query("all", "", "SELECT * FROM idempotency WHERE ws = :ws ORDER BY key")
 
 
 def owes_nul(tx: Tx) -> None:
-    """Its statement is not waited for."""
+    """Queues a statement without waiting for it."""
     put("nul\0")(tx)
 
 
@@ -80,7 +80,7 @@ class InterruptedPoll:
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the next answer is waited for."""
+    """Press Ctrl-C while the next answer is awaited."""
     real = select.poll
 
     def poll() -> Any:
@@ -133,7 +133,7 @@ def test_a_column_that_another_process_adds_costs_nobody_a_call(
         return [row["key"] for row in tx.all(ALL)]
 
     def look_on(connections: int) -> Callable[[Tx], list[str]]:
-        """On so many, each while the one before is held."""
+        """Look on that many connections, each while the one before is held."""
 
         def work(tx: Tx) -> list[str]:
             found = look(tx)

@@ -1,4 +1,4 @@
-"""Named SQL: found, translated, and understood by both databases before anything runs it."""
+"""Named SQL: found, translated, and accepted by both databases before anything runs it."""
 
 from __future__ import annotations
 

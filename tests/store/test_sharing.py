@@ -1,4 +1,4 @@
-"""What the writes of one transaction share: log rows that wait, and what one of them has learnt."""
+"""What the writes of one transaction share: collected log rows, and what one of them has read."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ async def test_a_row_that_cannot_be_written_is_the_fault_of_its_own_write(
 
 
 class Learnt:
-    """What it costs a read to know."""
+    """What is expensive to read."""
 
     def __init__(self, tx: Tx) -> None:
         self.keys = [row["key"] for row in tx.all(KEYS)]
 
 
 def look(tx: Tx) -> Asking[list[str]]:
-    """The keys, read only if the call before it in the same run has not done so."""
+    """The keys, read only if no earlier call in the same run has read them."""
     before: Learnt | None = tx.shared.get(Learnt)
     learnt = tx.shared[Learnt] = before or Learnt(tx)
     yield tx.ask(KEYS)
@@ -119,7 +119,7 @@ async def test_what_one_learnt_is_forgotten_when_the_batch_is_run_again(db: Data
 
 
 async def keyed(db: Database, *keyed_by: tuple[str, Callable[[Tx], Any]]) -> list[Any]:
-    """Calls with keys, in one batch; each answers "again" if its key was answered before."""
+    """Run calls with keys in one batch; each answers "again" if its key was used before."""
 
     def work(key: str, then: Callable[[Tx], Any]) -> Callable[[Tx], Any]:
         def run(tx: Tx) -> Any:

@@ -1,4 +1,4 @@
-"""SQLite as a file on a disk: whose it is, who may write it, what breaks and what is said then."""
+"""SQLite as a file on disk: whose it is, who may write it, what can break, and its errors."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_torn_store_says_that_it_is_damaged(store: Database, path: Path) -> No
 
 
 def refusal(folder: Path, path: Path) -> str:
-    """What opening the store says to a user whom permissions bind, which root is not."""
+    """The error on opening the store as a user who is subject to permissions, unlike root."""
 
     def attempt() -> str:
         try:
@@ -226,7 +226,7 @@ def start(writers: list[subprocess.Popen[str]]) -> None:
 
 
 def test_processes_that_write_one_file_take_turns(store: Database, tmp_path: Path) -> None:
-    """However often one asks, the other is never passed over for long."""
+    """However often one asks, the other never waits long."""
     writers = [child(str(tmp_path), WS, f"p{n}", "1000") for n in range(2)]
     start(writers)
     for writer in writers:
@@ -237,7 +237,7 @@ def test_processes_that_write_one_file_take_turns(store: Database, tmp_path: Pat
     while both[-1] == both[-2]:
         both.pop()
     runs = [len(run) for run in "".join(b[1] for b in both).replace("01", "0 1").split()]
-    # In memory a write takes so little that a process which is not scheduled misses many.
+    # In memory a write is so fast that a process that is not scheduled misses many.
     assert max(runs, default=0) <= 400
 
 

@@ -1,6 +1,6 @@
 """Stores and exports of every earlier schema version open with today's code.
 
-From the first kept store on, every version has one: a migration without is found here.
+Every version since the first kept store has one: this finds a migration without.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEXT = "ALTER TABLE jobs ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';"
 
 @pytest.fixture
 def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Lets a Longhouse of tomorrow begin, with one migration more."""
+    """Simulates a later Longhouse with one more migration."""
 
     def begin() -> int:
         number = migrate.newest() + 1
@@ -57,7 +57,7 @@ def unpack(data: bytes, folder: Path) -> None:
 
 
 def opened(data: bytes, folder: Path) -> None:
-    """Check that a kept store opens, holds together, has its rows, and takes new ones."""
+    """Check that a kept store opens, verifies, has its rows, and accepts new ones."""
     unpack(data, folder)
     counts = json.loads((folder / "rows.json").read_text())
     with other_house(folder) as house:

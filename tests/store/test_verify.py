@@ -1,4 +1,4 @@
-"""`verify` finds what is wrong, each problem by itself, and says nothing about a sound store."""
+"""`verify` reports every problem separately, and nothing for a sound store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def verified(lh: Lh, *rooms: Room, full: bool = False) -> Verified:
 
 
 def harm(lh: Lh, text: str) -> None:
-    """Write what no command would."""
+    """Write something that no command would."""
     query = Query("harm", text, text)
     lh.house.db.write("acme", lambda tx: tx.run(query), call_of(lh.house))
 

@@ -1,4 +1,4 @@
-"""Wake-ups: whoever waits for a workspace hears of a commit, in this process or in another."""
+"""Wake-ups: a wait for a workspace ends after a commit, in this process or another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOON_S = 20.0
 
 @pytest.fixture(autouse=True)
 def no_looking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only signals wake: the look once a second must not hide one that is lost."""
+    """Only signals wake: the check once a second must not hide a lost signal."""
     monkeypatch.setattr(wakeups, "LOOK_S", 60.0)
 
 

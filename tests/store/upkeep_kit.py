@@ -1,4 +1,4 @@
-"""What the tests of backup, export and verify share: a house with something of everything."""
+"""Shared by the tests of backup, export and verify: a house with some data of every kind."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A process that writes rows and prints each key once it was acknowledged.
+"""A process that writes rows and prints each key once it is acknowledged.
 
-`python -m tests.store.writer URL-or-FOLDER WORKSPACE PREFIX COUNT [THREADS]`; COUNT 0 is without
-end. It says `ready`, waits for a line, and then writes.
+`python -m tests.store.writer URL-or-FOLDER WORKSPACE PREFIX COUNT [THREADS]`; COUNT 0 means
+endless. It prints `ready`, waits for a line, and then writes.
 """
 
 from __future__ import annotations
