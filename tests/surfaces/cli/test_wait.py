@@ -50,7 +50,7 @@ def test_a_wait_ends_with_its_time(sh: Shell) -> None:
     sh("run", "-d", "--name", "later", "--", "true")
     ran = sh("wait", "later", "--timeout", "0")
     assert ran.code == 1
-    assert ran.out == "PROC-001: not within 0 s; it is queued\n"
+    assert ran.out == "PROC-001: timed out after 0 s; it is queued\n"
 
 
 def test_only_one_thing_is_waited_for(ended: Shell) -> None:

@@ -45,7 +45,9 @@ def need_server(cli: Cli) -> None:
     from longhouse.client.doors import RemoteDoor
 
     if not isinstance(cli.door, RemoteDoor):
-        raise Unreachable("attach needs a server, and none is running", recovery=_UP)
+        raise Unreachable(
+            "attaching to a terminal needs a server, and none is running", recovery=_UP
+        )
 
 
 _UP = "start it: longhouse up"

@@ -60,7 +60,7 @@ def _said(found: dict[str, Any], timeout: int | None) -> str:
     if found["line"] is not None or found["port"] is not None:
         return str(found["line"] if found["port"] is None else found["port"])
     if found["timed_out"]:
-        return f"{task['task_id']}: not within {timeout} s; it is {task['status']}"
+        return f"{task['task_id']}: timed out after {timeout} s; it is {task['status']}"
     how = task["signal"] or task["cause"] or f"code {task['exit_code']}"
     return f"{task['task_id']} {task['status']} ({how})"
 

@@ -89,7 +89,7 @@ class Day:
             Beat(100, "the lead answers the runner's question", self._answer),
             Beat(150, f"{HARBOR} is blocked and asks {OTTER}", self._ask_for_help),
             Beat(175, f"{OTTER} answers", self._help),
-            Beat(200, f"{HARBOR} reaches for src/parser/lexer.py: an incursion", self._intrude),
+            Beat(200, f"{HARBOR} is refused src/parser/lexer.py: {OTTER} holds it", self._intrude),
             Beat(230, f"{OTTER} hands the parser over to {HARBOR}", self._hand_off),
             Beat(250, f"{HARBOR} accepts, and reserves the parser", self._accept),
             Beat(270, "a second job: measure the ranking", self._delegate_measure),
