@@ -1,4 +1,4 @@
-"""HTTP as bytes: however the bytes arrive, the same answer comes out."""
+"""The HTTP parser: however the bytes are split, the result is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The serving process: one per store, found by its note, gone without a trace, safe to kill."""
+"""The server process: one per store, found by its record, safe to kill, leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_call_that_waits_for_news_does_not_hold_the_server_up(serve: Serve) ->
     waiting.start()
     while server.metric("longhouse_requests_open") < 2:
         pass
-    assert server.stop(timeout_s=20) == 0  # sooner than what the call waits for
+    assert server.stop(timeout_s=20) == 0  # sooner than the call's own timeout
     waiting.join(60)
     assert answers[0]["result"]["timed_out"]
 

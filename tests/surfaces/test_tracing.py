@@ -1,4 +1,4 @@
-"""Spans of calls, when someone asked for them."""
+"""Spans for calls, if tracing is enabled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bridge reports what changes in its checkout, in the name of the agent that acts through it."""
+"""A bridge reports changes in its checkout in the name of the agent that acts through it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Rig:
     def call(
         self, cmd: str = "status", result: Any = None, answered_in: str = "acme", **args: Any
     ) -> None:
-        """A call that was answered, as the loop tells of it."""
+        """Report an answered call, as the loop does."""
         params = {"name": "workspace", "arguments": {"op": "call", "cmd": cmd, "args": args}}
         asked = SentRequest(
             1,
@@ -140,7 +140,7 @@ def rig(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     monkeypatch.chdir(repo)
 
     class Thread:
-        """Runs at once."""
+        """Runs its target at once."""
 
         def __init__(self, target: Any, args: Any, daemon: bool) -> None:
             assert daemon
@@ -252,7 +252,7 @@ def test_what_could_not_be_reported_is_reported_later(
 def test_whoever_acts_in_another_workspace_reports_nothing_of_this_checkout(
     bridge: Start, repo: Path
 ) -> None:
-    """Neither in the one that was chosen, nor in the one that a call names."""
+    """Neither in the chosen workspace nor in one that a call names."""
     client = bridge(cwd=repo, **EVERY_SECOND)
     registered(client, "amber-otter")
     other = registered(client, "misty-heron", workspace="other")
@@ -291,7 +291,7 @@ def test_who_shows_a_token_while_another_is_refused_is_not_forgotten(rig: Rig, r
     heron = {"agent": "misty-heron", "agent_token": "lha_2"}
 
     class Meanwhile(LonghouseError):
-        """The other one acts while the refusal is on its way."""
+        """The other agent acts while the refusal is in flight."""
 
         @property
         def code(self) -> str:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""What goes over the pipe: both eras, lost answers, streams, and input that is no message."""
+"""Messages on the pipe: both eras, lost answers, streams, and invalid input."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_write_whose_answers_are_all_lost_has_an_unknown_outcome(
 
 
 def test_a_call_that_nobody_knows_is_sent_once_without_a_key(bridge: Start, puppet: Make) -> None:
-    """It may write, and a read takes no key: a newer server may know it."""
+    """A newer server may know it: it may be a write, and if it is a read it accepts no key."""
     server = puppet(lambda handler, _message: handler.hang_up())
     envelope, _ = bridge().call("jobs", op="nobody-knows")
     assert envelope["error"]["code"] == "OUTCOME_UNKNOWN"

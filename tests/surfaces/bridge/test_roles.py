@@ -1,4 +1,4 @@
-"""What a client over stdio may do: it is an agent of its own, unless the person says otherwise."""
+"""What a client over stdio may do: it is a separate caller with the role agent by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bridge and the real server: found, started, replaced, restarted; and nothing left behind."""
+"""The bridge and the real server: found, started, replaced, restarted, with no leftovers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_call_in_flight_is_cancelled_in_the_server(bridge: Start, store: Path) -> None:
-    """Also when the client goes away: by closing its end, and by a signal."""
+    """Also when the client goes away, by closing its pipe or by a signal."""
     from tests.surfaces.serving import Served
 
     served = Served(store.parent)
@@ -188,7 +188,7 @@ sys.exit(sorted(heavy & set(sys.modules)) or 0)
 def test_a_call_during_the_end_of_a_server_waits_for_the_next_one(
     bridge: Start, store: Path
 ) -> None:
-    """The old one still holds the store while it finishes a call of somebody else."""
+    """The old one still holds the store while it finishes another client's call."""
     from tests.surfaces.serving import Served
 
     served = Served(store.parent)
@@ -207,7 +207,9 @@ def test_a_call_during_the_end_of_a_server_waits_for_the_next_one(
     assert served.process.poll() is None, "it is still busy"
     written, failed = client.call("vcs", op="call", cmd="vcs.notes.commit", args={"content": "x"})
     assert not failed, written
-    served.process.wait(timeout=30)  # it was told already; told again at its very end, it dies
+    served.process.wait(
+        timeout=30
+    )  # it was already told to stop; a second signal at the very end would kill it
     assert served.stop() == 0
     assert running(store).pid != served.process.pid
 

@@ -1,7 +1,7 @@
 """A fake `bd` for tests: issues in `.fake-bd.json` where it runs, and every argv it was given.
 
-It takes the words that Longhouse says to the real one, refuses others as cobra does, and is put on
-PATH under the name `bd`.
+It accepts the arguments that Longhouse passes to the real one, rejects others as cobra does, and is
+put on PATH under the name `bd`.
 """
 
 import json

@@ -25,13 +25,13 @@ LONGHOUSE = (sys.executable, "-P", "-m", "longhouse")
 
 
 def at_longhouse(base: Path, *words: str, argv: Sequence[str] = LONGHOUSE, **size: int) -> Person:
-    """Somebody who types this command line, on the store of `base`."""
+    """A person who types this command line, for the store of `base`."""
     store = ("--dir", str(base / ".longhouse"), "--workspace", "acme")
     return Person([*argv, *store, *words], base, environment(base), **size)
 
 
 class Person:
-    """Types into one program and sees what it shows."""
+    """Types into one program and reads its screen."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Person:
         os.write(self.master, data)
 
     def sees(self, words: bytes, *, after: int = 0) -> int:
-        """Wait until it is shown; how much was seen by then."""
+        """Wait until it is shown; returns how much was seen by then."""
         ends = time.monotonic() + _PATIENCE_S
         while words not in self.seen[after:]:
             assert time.monotonic() < ends, (words, self.seen[-2_000:])
@@ -74,14 +74,14 @@ class Person:
         return len(self.seen)
 
     def look(self, seconds: float = 0.0) -> bytes:
-        """Take what is there to see."""
+        """Read what is available."""
         while select.select([self.master], [], [], seconds)[0]:
             self.seen += os.read(self.master, 65_536)
             seconds = 0.0
         return self.seen
 
     def leaves(self) -> int:
-        """Wait until it has ended; its exit code."""
+        """Wait until it exits; returns its exit code."""
         ends = time.monotonic() + _PATIENCE_S
         while self.process.poll() is None:
             assert time.monotonic() < ends, self.seen[-2_000:]
@@ -91,7 +91,7 @@ class Person:
 
     @property
     def is_as_before(self) -> bool:
-        """Whether the terminal has the settings that it had."""
+        """Whether the terminal has its original settings again."""
         return _settings(self.slave) == _plain(self.before)
 
     def close(self) -> None:

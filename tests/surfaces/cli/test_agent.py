@@ -1,4 +1,4 @@
-"""`longhouse agent`: who a session is, kept for its owner alone, and never a prompt."""
+"""`longhouse agent`: the identity of a session, kept private, and no unexpected prompts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def repo(sh: Shell) -> Path:
 
 
 def silent(root: Path, name: str, scope: str = "src/*", minutes: int = 20) -> None:
-    """An identity that was taken here, reserved a scope and was last seen so long ago."""
+    """An identity taken here that reserved a scope and was last seen that long ago."""
     import time
 
     settings = load(environ={}, cwd=root)

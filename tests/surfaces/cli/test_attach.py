@@ -1,4 +1,4 @@
-"""Sitting down at a program in a terminal: real terminals, a real server, runner and host."""
+"""Attaching to a program in a terminal: real terminals, a real server, runner and host."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Sit = Callable[..., Person]
 
 @pytest.fixture
 def sit(desk: TaskDesk, tmp_path: Path) -> Iterator[Sit]:
-    """Puts people in front of terminals."""
+    """Creates people at terminals."""
     people: list[Person] = []
 
     def make(*words: str, **more: Any) -> Person:
@@ -52,13 +52,13 @@ def sit(desk: TaskDesk, tmp_path: Path) -> Iterator[Sit]:
 
 
 def sizes(desk: TaskDesk, task: str = "PROC-001") -> list[tuple[int, int]]:
-    """The sizes that the terminal of a task was given, in order."""
+    """The sizes that a task's terminal was set to, in order."""
     found = [frame for frame in desk.frames(task) if frame["type"] == "tool_task_resized"]
     return [(frame["rows"], frame["cols"]) for frame in found]
 
 
 def started(desk: TaskDesk, command: str = READS) -> str:
-    """A task in a terminal that is ready."""
+    """A task that is ready in a terminal."""
     desk.runner("r1")
     task = desk.bash(command, execution_mode="pty")
     until(lambda: b"ready" in desk.log(task, "pty"), "it is ready")
@@ -67,7 +67,7 @@ def started(desk: TaskDesk, command: str = READS) -> str:
 
 
 def patched(line: str) -> list[str]:
-    """`longhouse` with something in it changed."""
+    """`longhouse` with this code run first."""
     code = f"{line}\nfrom longhouse.surfaces.cli import main\nraise SystemExit(main())"
     return [sys.executable, "-P", "-c", code]
 
@@ -153,14 +153,14 @@ def test_the_size_follows_whoever_typed_last(desk: TaskDesk, sit: Sit) -> None:
     bob.type(b"b\n")
     for one in (ada, bob):
         one.sees(b"got b")
-    ada.resize(31, 101)  # bob has the keyboard now, so that this tells nobody
+    ada.resize(31, 101)  # bob typed last, so this changes nothing
     bob.type(b"c\n")
     ada.sees(b"got c")
     assert sizes(desk, task) == [(30, 100), (20, 60)]
     ada.type(b"d\n")
     ada.sees(b"got d")
     assert sizes(desk, task) == [(30, 100), (20, 60), (31, 101)]
-    ada.resize(32, 102)  # and now ada has
+    ada.resize(32, 102)  # now ada typed last
     until(lambda: sizes(desk, task)[-1] == (32, 102), "her size is told")
 
 
@@ -193,7 +193,7 @@ def test_keys_that_come_while_others_are_under_way_wait_and_go_together() -> Non
     assert sent == [b"a"]
     attachment.detached, attachment._leaves_at = True, math.inf
     for _ in range(2):
-        assert not attachment._is_over()  # whoever leaves sees to what was typed before
+        assert not attachment._is_over()  # keys typed before detaching are still sent
         attachment._on_sent()
         attachment._send()
     assert sent == [b"a", b"bc"]

@@ -1,6 +1,6 @@
-"""`longhouse beads`: issues are read and changed through `bd` alone, word by word.
+"""`longhouse beads`: issues are read and changed only through `bd`, with exact arguments.
 
-A fake plays `bd` (see fake_bd.py); where a real one is on PATH, the whole walk runs with it, too.
+A fake stands in for `bd` (see fake_bd.py); if a real one is on PATH, the whole walk also uses it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 
 class Beads:
-    """A tracker with one issue, and what `bd` was told."""
+    """A tracker with one issue, and the arguments `bd` was given."""
 
     def __init__(self, sh: Shell) -> None:
         self._sh = sh
@@ -54,7 +54,7 @@ class Beads:
 
     @property
     def changes(self) -> list[list[str]]:
-        """Every argv but those that only list."""
+        """Every argv except those that only list."""
         return [argv for argv in self._state["argv"] if argv[0] not in ("list", "create")]
 
     def issue(self, id_: str = "bb-1") -> dict[str, Any]:

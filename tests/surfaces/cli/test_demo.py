@@ -1,4 +1,4 @@
-"""`longhouse demo`: a day in a throwaway house, at great speed."""
+"""`longhouse demo`: a day in a throwaway store, at high speed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEMO = [sys.executable, "-P", "-m", "longhouse", "demo"]
 
 @pytest.fixture
 def tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where demos put their folders, for a person who has a store of their own."""
+    """The folder for demo stores, for a person who also has a real store."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -1,4 +1,4 @@
-"""`longhouse status` and `longhouse resume` as a person reads them, and as a program does."""
+"""`longhouse status` and `longhouse resume`, as people and programs read them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHOWING = (
 
 @pytest.fixture
 def work(sh: Shell) -> Shell:
-    """A task with a closed step, a decision, a test that fails and a job that asks something."""
+    """A task with a closed step, a decision, a failing test and a job with a question."""
     steps = ("--step", "Measure", "--step", "Swap the alias")
     sh("task", "start", "Rebuild the index", "--description", "Live before the sale", *steps)
     sh("task", "close", "--proof", "CMD: make bench (exit 0)")

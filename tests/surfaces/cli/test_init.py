@@ -1,4 +1,4 @@
-"""`longhouse init`: entries in the files of clients, and nothing else in them touched."""
+"""`longhouse init`: adds entries to clients' files and changes nothing else in them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def has_store() -> bool:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A person's folder that nobody has used yet."""
+    """An unused home folder."""
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))

@@ -1,4 +1,4 @@
-"""A person's way to delegate: `longhouse job` and `longhouse radar`."""
+"""Delegating from the command line: `longhouse job` and `longhouse radar`."""
 
 from __future__ import annotations
 

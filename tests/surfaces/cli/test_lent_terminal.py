@@ -1,4 +1,4 @@
-"""The terminal that a command borrows, in this process: what is shown, typed and given back."""
+"""The terminal that a command borrows, in this process: output, keys, and its restoration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CAST = (
 
 
 class Seat:
-    """A pseudo-terminal, and somebody who answers what it shows."""
+    """A pseudo-terminal, and a person who responds to what it shows."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._patch = monkeypatch

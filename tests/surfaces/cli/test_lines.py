@@ -1,4 +1,4 @@
-"""Reading a command line: flags anywhere, mistakes answered with the way out."""
+"""Parsing a command line: flags anywhere, and mistakes answered with a fix."""
 
 from __future__ import annotations
 

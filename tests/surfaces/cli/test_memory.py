@@ -1,4 +1,4 @@
-"""A person's way into memory: note, log, branch, diff, graph."""
+"""Memory from the command line: note, log, branch, diff, graph."""
 
 from __future__ import annotations
 

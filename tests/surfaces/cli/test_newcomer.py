@@ -1,4 +1,4 @@
-"""What a newcomer runs into: where a store is made, what is understood, and what is said."""
+"""A newcomer's first steps: where a store is created, what is accepted, and what is printed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGHOUSE = str(Path(sys.executable).with_name("longhouse"))
 
 @pytest.fixture
 def nowhere(sh: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in no repository."""
+    """A folder outside any repository."""
     folder = tmp_path / "nowhere" / "sub"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
@@ -369,7 +369,7 @@ def test_the_manual_is_read_without_a_network(sh: Shell) -> None:
 
 
 def test_what_is_suggested_works_where_the_shell_does_not_find_us(sh: Shell) -> None:
-    """As in a clone, where `make up` starts `.venv/bin/longhouse`."""
+    """A clone, where `make up` starts `.venv/bin/longhouse`."""
     environment = {**os.environ, "PATH": os.defpath, "LONGHOUSE_PORT": "0"}
 
     def ran(line: str) -> str:

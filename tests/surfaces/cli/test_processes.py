@@ -1,4 +1,4 @@
-"""Background processes from the command line; the runner's part is played by the test."""
+"""Background processes from the command line; the test acts as the runner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def house(sh: Shell) -> Iterator[Lh]:
 
 
 def play(lh: Lh, *frames: dict[str, Any]) -> threading.Thread:
-    """A runner that waits for one task and tells this story about it."""
+    """A runner that waits for one task and reports these frames for it."""
     runner = Runner(lh)
     runner.hold()
 

@@ -1,4 +1,4 @@
-"""Recordings from the command line: exported, taken in, replayed; nothing is run."""
+"""Recordings from the command line: exported, imported, replayed; nothing is executed."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_pause_of_many_days_can_be_waited_for_and_ended() -> None:
 
 
 class Clock:
-    """A time that passes only while somebody waits."""
+    """A clock that advances only while something waits."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""`up`, `down` and the commands in between, with a real server in a process of its own."""
+"""`up`, `down` and the commands in between, with a real server process."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_a_token_of_ones_own_is_accepted_and_kept_off_the_process_list(
 
 
 def test_up_waits_for_a_server_that_is_still_on_its_way_out(sh: Shell) -> None:
-    """Another process holds the store and answers nobody; when it lets go, the start goes on."""
+    """Another process holds the store without answering; once it lets go, the start continues."""
     import fcntl
     import threading
 

@@ -1,4 +1,4 @@
-"""What is offered is said as a command line, and that line makes the call that was offered."""
+"""A suggested call is shown as a command line, and that line makes the same call."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Heard(Exception):
 
 
 class Recorder(Cli):
-    """Makes no call: it keeps the one that is waited for."""
+    """Makes no call, but records the expected one."""
 
     def __init__(self, waits_for: str) -> None:
         super().__init__({}, Console(), as_json=True)
@@ -166,8 +166,8 @@ def meaning(cmd: str, args: Mapping[str, Any]) -> Any:
             for one in asked["steps"]
         ]
     if cmd == "tool.task_wait":
-        asked.pop("timeout_ms", None)  # a person waits in portions
-    if "changed" in asked:  # a path is said to start at the root of the checkout
+        asked.pop("timeout_ms", None)  # the command line waits in several calls
+    if "changed" in asked:  # paths are relative to the checkout's root
         paths = [path.removeprefix("./") for path in asked["changed"]["paths"]]
         asked["changed"] |= {"paths": paths}
     if "scope" in asked:
@@ -197,7 +197,7 @@ def test_a_line_makes_the_call_that_it_stands_for(sh: Shell, cmd: str) -> None:
     args = call.get("args", call)
     line = command_line(action(cmd, args), None)
     assert line
-    for path in args.get("changed", {}).get("paths", ()):  # which it finds in the checkout
+    for path in args.get("changed", {}).get("paths", ()):  # found in the checkout
         change(Path.cwd(), path)
     assert meaning(cmd, made_by(line, cmd)) == meaning(cmd, args)
 
@@ -217,7 +217,7 @@ def test_arguments_under_any_name_are_said(
     sh: Shell, cmd: str, args: dict[str, Any], said: str
 ) -> None:
     assert command_line(action(cmd, args), None) == f"longhouse {said}"
-    if cmd == "think.card":  # what it makes is named after the type of the card
+    if cmd == "think.card":  # its call is named after the card's type
         heard = made_by(f"longhouse {said}", "think.add.test")
         assert heard["card"] == {k: v for k, v in args["card"].items() if k != "type"}
         assert heard["supports"] == args["supports"]

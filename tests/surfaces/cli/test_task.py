@@ -1,4 +1,4 @@
-"""`longhouse task`, as a person types it."""
+"""`longhouse task` on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's way into thinking: think, pack, transcripts."""
+"""Reasoning from the command line: think, pack, transcripts."""
 
 from __future__ import annotations
 

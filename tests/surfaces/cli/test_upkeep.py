@@ -1,4 +1,4 @@
-"""Backup, export, verify and artifacts as a person types them."""
+"""Backup, export, verify and artifacts on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`longhouse wait`: what it prints, and the exit code that a script goes by."""
+"""`longhouse wait`: what it prints, and the exit code that scripts rely on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.surfaces.cli.conftest import Shell
 
 @pytest.fixture
 def ended(sh: Shell) -> Shell:
-    """A shell beside a process that has printed `hi` and ended."""
+    """A shell, and a process that has printed `hi` and exited."""
     Path("session.jsonl").write_text(RECORDED)
     assert sh("recording", "import", "session.jsonl").code == 0
     return sh

@@ -1,4 +1,4 @@
-"""Who may call, and from where."""
+"""Access control: which callers and origins are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /call/{cmd}` and the one shape of every answer."""
+"""`POST /call/{cmd}` and the common format of every answer."""
 
 from __future__ import annotations
 

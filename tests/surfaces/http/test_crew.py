@@ -1,4 +1,4 @@
-"""The crew over HTTP: two addresses to read from, and the stream that keeps them live."""
+"""The crew over HTTP: two read-only paths, and the stream that keeps them live."""
 
 from __future__ import annotations
 

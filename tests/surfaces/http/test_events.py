@@ -1,4 +1,4 @@
-"""The log as server-sent events: nothing lost, nothing twice, in order."""
+"""The log as server-sent events: every event once and in order."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def claimed_job(served: Served) -> dict[str, Any]:
 
 
 def chunks(body: bytes) -> Iterator[bytes]:
-    """What a chunked body carries."""
+    """The content of a chunked body."""
     while body:
         size, _, rest = body.partition(b"\r\n")
         length = int(size, 16)

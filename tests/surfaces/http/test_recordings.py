@@ -1,4 +1,4 @@
-"""Recordings over HTTP: what a task did comes as a file, and a file becomes a task to look at."""
+"""Recordings over HTTP: a task's recording as a file, and a file imported as a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /events?until=SEQ`: a stretch of the log that ends, without what a fold does not need."""
+"""`GET /events?until=SEQ`: a bounded part of the log, without rows that a fold does not need."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def write(house: House, rows: list[tuple[str, str, str]], workspace: str = "acme
 
 
 def wanted(rows: list[Row], until: int, streams: set[str], newest: set[str]) -> list[Row]:
-    """What the parameters mean, said slowly."""
+    """A simple reference implementation of the parameters."""
     last = {row[1:]: row[0] for row in rows if row[0] <= until}
     return [
         row

@@ -1,4 +1,4 @@
-"""Background processes over HTTP: the contract's addresses, its statuses and its stream."""
+"""Background processes over HTTP: the contract's paths, statuses and stream."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def test_late_live_and_reconnecting_subscribers_see_the_same_stream(tasks: Tasks
     assert not follower.is_alive()
     late = list(tasks.stream(task_id))
     assert live == late
-    assert [seq for seq, _ in late] == list(range(85))  # more than are read at once
+    assert [seq for seq, _ in late] == list(range(85))  # more than one page
     assert [frame["seq"] for _, frame in late] == list(range(85))
     log = late[83][1]["artifacts"]["log"]
     assert (log["id"], log["offset_bytes"], log["bytes"]) == (f"{task_id}/stdout", 640, 9_000)

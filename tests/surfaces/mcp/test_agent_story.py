@@ -1,7 +1,7 @@
 """An agent's first hour with nothing but `tools/list` and what answers say, over MCP's own texts.
 
-It writes what comes natural. What is refused costs a wrong guess, and the story goes on with the
-call that the refusal offers. Wrong guesses and characters read are counted against a budget.
+It sends what comes naturally. Each refusal counts as a wrong guess, and the story continues with
+the call that the refusal suggests. Wrong guesses and characters read are counted against a budget.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STATUS = 900
 
 
 class Agent:
-    """Calls tools, reads the text of every answer, and follows what refusals offer."""
+    """Calls tools, reads the text of every answer, and follows the suggestions of refusals."""
 
     def __init__(self, lh: Lh) -> None:
         self.lh = lh
@@ -30,7 +30,7 @@ class Agent:
         self.tools = {tool["name"] for tool in msgspec.json.decode(tools)}
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What came of it in the end."""
+        """The final outcome."""
         for _ in range(3):
             assert tool in self.tools
             text = self.lh.portal(tool, **arguments).lean()
@@ -43,7 +43,7 @@ class Agent:
         raise AssertionError(self.wrong)
 
     def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What is refused on purpose is no wrong guess."""
+        """A deliberate refusal, which does not count as a wrong guess."""
         text = self.lh.portal(tool, **arguments).lean()
         self.read += len(text)
         answer: dict[str, Any] = msgspec.json.decode(text)
@@ -51,7 +51,7 @@ class Agent:
         return answer
 
     def _offered(self, answer: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The refused call as it should have been."""
+        """The refused call, corrected."""
         mended = [
             one
             for one in answer["actions"]

@@ -53,7 +53,7 @@ async def over_stdio(folder: Path, era: str) -> AsyncIterator[Client]:
 
 @pytest.fixture(params=["http-handshake", "http-modern", "stdio-handshake", "stdio-modern"])
 def connect(request: pytest.FixtureRequest, served: Served, tmp_path: Path) -> Connect:
-    """The ways in; each test connects by itself, in the task that uses the client."""
+    """The transports; each test connects on its own, in the task that uses the client."""
     how, era = request.param.split("-")
     return lambda: over_http(served, era) if how == "http" else over_stdio(tmp_path, era)
 
@@ -182,7 +182,7 @@ async def test_a_cancelled_call_leaves_nothing_waiting_in_the_server(
 
 
 async def settled(served: Served, requests: int) -> None:
-    """Until the server serves this many requests, the one that asks included."""
+    """Wait until the server is serving this many requests, including this one."""
     with anyio.fail_after(5):
         while served.metric("longhouse_requests_open") != requests:
             await anyio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""A tool call that is answered without the SDK gives what the SDK gives, and takes nothing else."""
+"""A tool call answered without the SDK gives the SDK's answer; nothing else is accepted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def post(served: Served, body: Any, **headers: str | None) -> httpx2.Response:
 
 def test_the_answer_is_the_one_of_the_sdk(served: Served) -> None:
     direct = post(served, CALL)
-    # A name in another coding means the same, and is for the SDK to understand.
+    # An encoded name means the same, and is left to the SDK.
     through_sdk = post(served, CALL, mcp_name="=?base64?c3RhdHVz?=")
     assert direct.status_code == through_sdk.status_code == 200
     assert direct.json() == through_sdk.json()

@@ -1,6 +1,6 @@
-"""Any arguments of any of the ten tools get an answer, over every way that a client has.
+"""Any arguments of any of the ten tools get an answer, over every transport.
 
-The examples are the same in every run, so a failure is one that everybody can see.
+The examples are the same in every run, so every failure is reproducible.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def line(tool: str, arguments: Any, **more: Any) -> bytes:
 
 
 def check(answer: dict[str, Any]) -> None:
-    """A result that can be read, or a protocol error; never a defect of ours."""
+    """A readable result or a protocol error, never an internal error."""
     assert answer["jsonrpc"] == "2.0"
     if "error" in answer:
         assert answer["error"]["code"] in (-32700, -32600, -32602), answer

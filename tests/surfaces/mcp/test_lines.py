@@ -1,4 +1,4 @@
-"""On a stream, a tool call answered without the SDK gives what the SDK gives; the rest is left."""
+"""On a stream, a tool call answered without the SDK gives the SDK's answer; the rest goes to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE_S = 60.0
 
 @contextmanager
 def ended_after(process: subprocess.Popen[str], seconds: float) -> Iterator[None]:
-    """What reads from a process that never answers sees its end instead."""
+    """Kill a process that never answers, so that its reader sees end of input."""
     watch = threading.Timer(seconds, process.kill)
     watch.start()
     try:
@@ -67,7 +67,7 @@ class Stream:
         self.process.stdin.flush()
 
     def read(self) -> dict[str, Any]:
-        """The next message; a server that says nothing for too long is ended."""
+        """The next message; a server that is silent for too long is killed."""
         assert self.process.stdout
         with ended_after(self.process, PATIENCE_S):
             line = self.process.stdout.readline()
@@ -92,7 +92,7 @@ class Stream:
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
-    """A client that has shaken hands; the tests of this module share it."""
+    """A client that has completed the handshake, shared by this module's tests."""
     client = Stream(tmp_path_factory.mktemp("stream"))
     client.greet()
     yield client
@@ -101,7 +101,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Stream]:
-    """A client of its own, which has said nothing yet."""
+    """A separate client that has sent nothing yet."""
     client = Stream(tmp_path)
     yield client
     client.close()

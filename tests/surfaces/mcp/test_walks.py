@@ -1,4 +1,4 @@
-"""Walks of the manual over MCP: a lost process, and a contradiction. Each client is a process."""
+"""The manual's walks over MCP: a lost process, and a contradiction. Each client is a process."""
 
 from __future__ import annotations
 
