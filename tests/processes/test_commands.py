@@ -212,6 +212,16 @@ def test_a_command_as_a_task_needs_the_same_role_as_the_command(lh: Lh) -> None:
     assert lh("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
 
 
+def test_a_read_that_would_write_as_a_task_names_the_role_that_writing_requires(lh: Lh) -> None:
+    allow(lh)
+    lh("jobs.create", title="Ship", prompt="ship it")
+    args = {"tool": "jobs.radar", "args": {"reply_job": "JOB-001", "reply_message": "go on"}}
+    answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="someone"))
+    assert answer.code == "FORBIDDEN"
+    message = answer.envelope["error"]["message"]
+    assert message == "jobs.radar requires the manager role; this caller has agent"
+
+
 def test_a_command_acts_as_who_spawned_it_and_not_as_the_server(lh: Lh) -> None:
     """The owner of the job is the agent's token; the loop's own calls are the operator's."""
     allow(lh)

@@ -129,11 +129,12 @@ def _spawner(process: Process) -> Standing:
 
 def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
     """Refuse a command that the caller could not call directly."""
-    needed = command.writes_role if command.writes_given(args) and not command.writes else None
-    if tx.by.role < max(command.role, needed or command.role):
+    role = max(command.role, command.writes_role) if command.writes_given(args) else command.role
+    if tx.by.role < role:
+        needed, had = role.name.lower(), tx.by.role.name.lower()
         raise Forbidden(
-            f"{command.cmd} needs the role {command.role.name.lower()}",
-            recovery=f"ask someone with the role {command.role.name.lower()}",
+            f"{command.cmd} requires the {needed} role; this caller has {had}",
+            recovery=f"use a token from `longhouse token create --role {needed}`",
         )
 
 

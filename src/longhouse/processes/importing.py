@@ -68,7 +68,7 @@ def _source(tx: Tx, req: ImportRecording) -> _Source:
     if view.gap is not None or view.size > 8 * rec.MOST_BYTES:
         raise InvalidInput(
             f"artifact: {artifact.ref} is incomplete or too large to be a recording",
-            recovery="export it again: longhouse recording export",
+            recovery="export it again: longhouse recording export PROC-001 > FILE",
         )
     return _Source(
         f"artifact: {artifact.ref}",
