@@ -17,6 +17,7 @@ from longhouse.runner.executors.claude_code import ClaudeCode
 from longhouse.runner.executors.codex import Codex
 from longhouse.runner.options import load_options
 from longhouse.runner.slice_files import SliceNote, account_for_lost, begin
+from longhouse.runner.slice_state import over_limit
 from longhouse.runner.start import NoAgent, build
 from longhouse.supervisor import StreamCapture
 from tests.runner.conftest import TimePasses
@@ -50,6 +51,16 @@ def test_no_slice_begins_once_so_much_was_spent(rig: Rig) -> None:
     assert rig.status(job) == "FAILED"
     assert rig.trace(job) == []
     assert "max_cost_usd is 0.5" in rig.view(job)["job"]["summary"]
+
+
+def test_a_limit_is_reached_when_it_is_met_exactly() -> None:
+    job = {"limits": {"deadline_ms": 1_000, "max_tokens": 10}}
+    assert over_limit(job, 999) is None
+    assert "deadline" in (over_limit(job, 1_000) or "")
+    spent = {**job, "usage": {"input_tokens": 4, "output_tokens": 5}}
+    assert over_limit(spent, 0) is None
+    spent["usage"]["output_tokens"] = 6
+    assert "10 tokens" in (over_limit(spent, 0) or "")
 
 
 def test_a_slice_that_ran_out_of_time_is_counted_and_its_transcript_kept(
@@ -149,11 +160,13 @@ def test_a_killed_claude_is_counted_by_its_messages_and_its_cost_is_unknown() ->
     }
 
 
+@pytest.mark.parametrize("variable, below", [("CODEX_HOME", "."), ("HOME", ".codex")])
 def test_a_killed_codex_is_counted_by_the_record_that_it_keeps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, below: str
 ) -> None:
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
-    day = tmp_path / "sessions" / "2026" / "11" / "16"
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    day = tmp_path / below / "sessions" / "2026" / "11" / "16"
     day.mkdir(parents=True)
     counted = [
         {"payload": {"type": "token_count", "info": None}},
