@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
+from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.loop import Runner, offers_of
 from tests.runner.kit import Rig, own_signals, resumed
 from tests.runner.processes import alive, until
@@ -39,6 +39,33 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(make_rig: 
         "max_parallel": 3,
         "sandbox_policy": "read-only",
     }
+
+
+def test_a_job_claimed_while_others_are_waited_for_is_followed_at_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (rig.claim(rig.job("done()")) for _ in range(2))
+    jobs, asked, listen = ActiveJobs(), list[list[str]](), rig.context.plane.listen
+    waits, goes_on = threading.Event(), threading.Event()
+
+    def noted(cmd: str, /, **args: Any) -> Any:
+        asked.append(args["jobs"])
+        if args["jobs"] == [first.job_id]:
+            waits.set()
+            goes_on.wait(60)
+        return listen(cmd, **{**args, "timeout_ms": 0})
+
+    monkeypatch.setattr(rig.context.plane, "listen", noted)
+    jobs.add(first)
+    threading.Thread(target=JobListener(rig.context, jobs).run, daemon=True).start()
+    assert waits.wait(60)
+    rig("jobs.cancel", job=second.job_id)
+    jobs.add(second)
+    until(lambda: second.control.lost is not None, "the second job is not followed")
+    assert [second.job_id] in asked
+    for worker in (first, second):
+        jobs.remove(worker)
+    goes_on.set()
 
 
 @pytest.mark.proves("DEL-064", "DEL-088", "DEL-135")

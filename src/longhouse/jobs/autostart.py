@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from longhouse.config import own_argv
-from longhouse.jobs import presence, runners
+from longhouse.jobs import presence
 from longhouse.jobs.facts import JobFacts, Starter
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import RunnerBootstrap
@@ -223,7 +223,6 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
             "automatic start of runners is disabled here: runner_autostart is off",
             recovery="ask a manager, or the server's operator, to run `longhouse runner`",
         )
-    runners.notice(tx)
     there = presence.counted(tx)
     can = tx.facts.of(JobFacts).starter is not None
     if not can:

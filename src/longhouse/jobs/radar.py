@@ -124,13 +124,13 @@ def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
 
 
 def _reply(tx: Tx, req: ShowRadar) -> JobEvent | None:
-    if (req.reply_job is None) != (req.reply_message is None):
+    if req.reply_job is None and req.reply_message is None:
+        return None
+    if req.reply_job is None or req.reply_message is None:
         raise InvalidInput(
             "reply: pass reply_job and reply_message together",
             recovery='pass reply_job=JOB-001 reply_message="…"',
         )
-    if req.reply_job is None or req.reply_message is None:
-        return None
     message = MessageJob(job=req.reply_job, message=req.reply_message, refs=req.reply_refs)
     return message_job(tx, message).event
 

@@ -190,13 +190,13 @@ def refusal(
 
 
 def unoffered(need: Need, candidates: Sequence[RunnerCandidate]) -> str | None:
-    """Why the job must wait for a new runner; None if a runner offers its executor.
+    """Why a job for one executor must wait for a new runner; None if a runner offers it.
 
     Any runner may have Codex and Claude Code, so for those the answer is None while no runner is
     online.
     """
     offered = sorted({executor for c in candidates for executor in c.offer.executors})
-    if need.executor in ("auto", *offered) or (need.executor in EXECUTORS and not candidates):
+    if need.executor in offered or (need.executor in EXECUTORS and not candidates):
         return None
     have = f"they offer {', '.join(offered) or 'none by name'}" if candidates else "none is online"
     return f"no online runner offers {need.executor}; {have}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from longhouse.kernel.errors import LonghouseError
@@ -31,6 +31,7 @@ class ActiveJobs:
 
     def __init__(self) -> None:
         self._workers: dict[str, JobWorker] = {}
+        self._followed: set[JobWorker] = set()
         self._changed = threading.Condition()
 
     def add(self, worker: JobWorker) -> None:
@@ -47,10 +48,21 @@ class ActiveJobs:
         with self._changed:
             return list(self._workers.values())
 
-    def await_any(self) -> list[JobWorker]:
+    def follow(self, most: int) -> list[JobWorker]:
+        """Wait for jobs that no one follows; up to `most` of them, now followed by the caller."""
         with self._changed:
-            self._changed.wait_for(lambda: self._workers)
-            return list(self._workers.values())
+            self._changed.wait_for(self._unfollowed)
+            taken = self._unfollowed()[:most]
+            self._followed.update(taken)
+            return taken
+
+    def unfollow(self, workers: Iterable[JobWorker]) -> None:
+        with self._changed:
+            self._followed.difference_update(workers)
+            self._changed.notify_all()
+
+    def _unfollowed(self) -> list[JobWorker]:
+        return [worker for worker in self._workers.values() if worker not in self._followed]
 
     def await_none(self, timeout_s: float | None) -> bool:
         with self._changed:
@@ -159,32 +171,45 @@ def _state(workers: Sequence[JobWorker]) -> dict[str, Any]:
 
 
 class JobListener:
-    """Follows the events of running jobs: a canceled job ends at once, an answer wakes its job."""
+    """Follows the events of running jobs: a canceled job ends at once, an answer wakes its job.
+
+    A job claimed while a call already waits for others gets a call of its own; jobs whose calls
+    have returned share the next one.
+    """
 
     def __init__(self, context: RunnerContext, jobs: ActiveJobs) -> None:
         self._context = context
         self._jobs = jobs
-        self._seen: int | None = None
 
     def run(self) -> None:
         """Listen as long as the process lives."""
         while True:
-            workers = {worker.job_id: worker for worker in self._jobs.await_any()}
-            try:
-                self._listen(workers)
-            except LonghouseError:
-                time.sleep(DEAF_S)
+            workers = self._jobs.follow(MAX_HEARD)
+            threading.Thread(
+                target=self._follow, args=(workers,), name="job-listener", daemon=True
+            ).start()
+
+    def _follow(self, workers: list[JobWorker]) -> None:
+        try:
+            self._listen({worker.job_id: worker for worker in workers})
+        except LonghouseError:
+            time.sleep(DEAF_S)
+        finally:
+            self._jobs.unfollow(workers)
 
     def _listen(self, workers: dict[str, JobWorker]) -> None:
-        after = {} if self._seen is None else {"after_seq": self._seen}
         news = self._context.plane.listen(
-            "jobs.wait", jobs=sorted(workers)[:MAX_HEARD], timeout_ms=LISTEN_MS, limit=50, **after
+            "jobs.wait",
+            jobs=sorted(workers),
+            after_seq=min(worker.heard_seq for worker in workers.values()),
+            timeout_ms=LISTEN_MS,
+            limit=50,
         )
-        self._seen = news["next_cursor"]
         for event in news["events"]:
             if worker := workers.get(event["ref"].partition("@")[0]):
                 worker.control.heard()
         for row in news["jobs"]:
             worker = workers[row["id"]]
+            worker.heard_seq = news["next_cursor"]
             if row["status"] in ENDED and worker in self._jobs.all():
                 worker.control.lose(f"it is {row['status']}")

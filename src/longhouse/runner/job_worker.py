@@ -53,6 +53,8 @@ class JobWorker:
         """
         options = context.options
         self.job_id: str = claimed["id"]
+        self.heard_seq = int(claimed["last_ref"].partition("@")[2])
+        """The event up to which the runner has followed the job."""
         self.short_of_room = False
         """Whether the job was given back because the machine is out of space."""
         self.control = JobControl(

@@ -15,6 +15,7 @@ import resource
 import signal
 import stat
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ class HostRefused(Exception):
     """The host refused a request; the text says why."""
 
 
+@cache
 def boot_id() -> str:
     """Changes at every boot: no process of another boot is alive."""
     try:
