@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import psycopg_pool.base
 import pytest
 
 RUN = "LONGHOUSE_TEST_RUN"
@@ -42,6 +44,8 @@ END $$
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and RUN not in os.environ:
         os.environ[RUN] = f"{os.getpid()}:{tempfile.mkdtemp(prefix='longhouse-tests-')}"
+    # A pool's threads use the global generator; Hypothesis fails a test if that moves as it draws.
+    psycopg_pool.base.random = random.Random().random  # type: ignore[attr-defined]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
