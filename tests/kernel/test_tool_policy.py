@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule, decide
+from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, PolicyRule, decide
 
 MAKE = PolicyRule(id="RULE-001", tool="bash", pattern="make *")
 ECHO = PolicyRule(id="RULE-002", tool="bash", pattern="echo *")
@@ -18,11 +18,8 @@ def bash(line: str, mode: Any = "pipes", **more: Any) -> PolicyRequest:
 
 @pytest.mark.proves("TTA-038")
 def test_safe_admits_only_what_a_rule_allows() -> None:
-    assert decide("safe", [], bash("make test")) == (
-        False,
-        "safe.default",
-        "no rule allows 'make test'",
-        (),
+    assert decide("safe", [], bash("make test")) == PolicyDecision(
+        False, "safe.default", "no rule allows 'make test'"
     )
     decision = decide("safe", [MAKE], bash("make test"))
     assert (decision.allowed, decision.rule) == (True, "RULE-001")

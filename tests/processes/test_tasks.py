@@ -219,6 +219,7 @@ def test_in_the_safe_profile_nothing_starts_that_no_rule_allows(lh: Lh) -> None:
         ({"command": "echo a; for x in y; do z; done"}, "put the line into a script"),
         ({"command": "rm x"}, "policy withdraw RULE-002"),
         ({"command": "ls", "env": {"CI": "1"}}, "policy allow env CI"),
+        ({"command": "ls", "env": {"V" * 90: "1"}}, f"policy allow env {'V' * 90}"),
     ],
 )
 def test_a_refusal_by_policy_names_the_way_on_that_helps(

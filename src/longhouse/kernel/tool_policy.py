@@ -48,12 +48,16 @@ class PolicyRequest(NamedTuple):
 
 
 class PolicyDecision(NamedTuple):
-    """Whether it may start, the rule that decided, and why; `rules` lists every rule used."""
+    """Whether it may start, the rule that decided, and why; `rules` lists every rule used.
+
+    `variable` is the one that a rule would have to allow.
+    """
 
     allowed: bool
     rule: str
     why: str
     rules: tuple[str, ...] = ()
+    variable: str | None = None
 
 
 def decide(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) -> PolicyDecision:
@@ -136,9 +140,8 @@ def _environment(
         for variable in wanted:
             allowed = _first(rules, "allow", lambda rule, v=variable: _admits(rule, "env", [v]))
             if allowed is None:
-                return PolicyDecision(
-                    False, f"{profile}.env", f"no rule allows the variable {variable[:80]}"
-                )
+                why = f"no rule allows the variable {variable[:80]}"
+                return PolicyDecision(False, f"{profile}.env", why, variable=variable)
             used.append(allowed.id)
     if used:
         rules_used = tuple(dict.fromkeys(used))

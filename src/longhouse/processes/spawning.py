@@ -134,9 +134,9 @@ def _way_on(req: SpawnTask, decision: PolicyDecision) -> str:
             "longhouse policy allow exec ./script.sh"
         )
     if decision.rule.endswith(".env"):
-        if "no rule" not in decision.why:
+        if decision.variable is None:
             return "leave the variable out"
-        variable = shlex.quote(decision.why.rpartition(" ")[2])
+        variable = shlex.quote(decision.variable)
         return f"the operator can allow it: longhouse policy allow env {variable}"
     line = req.args.get("command") or " ".join(map(str, req.args.get("argv", ())))
     words = [req.tool, *([shlex.quote(line[:120])] if line else [])]

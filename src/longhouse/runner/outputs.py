@@ -44,12 +44,16 @@ class Stores(Protocol):
 
 
 class Stored(NamedTuple):
-    """A stored artifact; `trouble` says why there is none, or what is missing from it."""
+    """A stored artifact; `trouble` says why there is none, or what is missing from it.
+
+    `is_empty` says that there was nothing to store, which is nobody's fault.
+    """
 
     kind: str
     ref: str | None
     digest: str | None = None
     trouble: str | None = None
+    is_empty: bool = False
 
 
 class Outputs:
@@ -109,7 +113,7 @@ class Outputs:
         size = source.seek(0, os.SEEK_END)
         source.seek(0)
         if not size:
-            return Stored(kind, None, trouble=f"{name} is empty")
+            return Stored(kind, None, trouble=f"{name} is empty", is_empty=True)
         if size > self._max_bytes:
             most = f"the limit is {self._max_bytes}"
             return Stored(kind, None, trouble=f"{name} has {size} bytes; {most}")

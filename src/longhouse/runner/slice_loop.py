@@ -305,7 +305,7 @@ class SliceLoop:
         refs = [one.ref for one in stored if one.ref]
         self._state = self._state._replace(stored=(*self._state.stored, *refs))
         for one in stored:
-            if one.trouble and not one.trouble.endswith("is empty"):
+            if one.trouble and not one.is_empty:
                 self._log("output.trouble", kind=one.kind, why=one.trouble)
 
     # ---- waiting for the manager
