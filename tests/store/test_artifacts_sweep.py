@@ -55,7 +55,19 @@ def test_what_a_room_refers_to_stays_by_digest_or_handle(lh: Lh) -> None:
         return ["ART-002"]
 
     assert swept(lh, holds_the_first, holds_the_second) == Swept()
-    assert swept(lh, holds_the_first) == Swept(rows=1, blobs=1, bytes=1)
+    assert swept(lh, holds_the_first) == Swept(rows=1)
+    lh.clock.advance(GRACE_MS)
+    assert swept(lh, holds_the_first) == Swept(blobs=1, bytes=1)
+
+
+def test_the_bytes_of_an_expired_artifact_stay_for_an_hour_however_old_they_are(lh: Lh) -> None:
+    lh("docs.artifact.add", name="a", content="old", expires_in_s=60)
+    lh.clock.advance(30 * HOUR)
+    assert swept(lh) == Swept(rows=1)
+    lh.clock.advance(GRACE_MS - 1)
+    assert swept(lh) == Swept()
+    lh.clock.advance(1)
+    assert swept(lh) == Swept(blobs=1, bytes=3)
 
 
 def test_bytes_shared_with_another_workspace_stay(lh: Lh) -> None:

@@ -1,8 +1,8 @@
 """Sealed bytes by SHA-256: the `Blobs` interface, and its default implementation in a folder.
 
-An object store can implement the same five methods. Every implementation guarantees: a digest that
-exists is complete; repeating `put` is harmless and makes the blob new; `delete` never removes a
-blob that was put again after the caller judged it garbage.
+An object store can implement the same six methods. Every implementation guarantees: a digest that
+exists is complete; `touch` and a repeated `put` make the blob new; `delete` never removes a blob
+that became new after the caller judged it garbage.
 """
 
 from __future__ import annotations
@@ -49,8 +49,11 @@ class Blobs(Protocol):
     def size(self, digest: str) -> int | None:
         """The length in bytes, or None if there is no such blob."""
 
+    def touch(self, digest: str, now_ms: int) -> None:
+        """Make the blob new, if it exists."""
+
     def delete(self, digest: str, *, untouched_since_ms: int) -> bool:
-        """Remove the blob, unless it was put after that time."""
+        """Remove the blob, unless it was put or touched after that time."""
 
     def list(self) -> Iterator[StoredBlob]: ...
 
@@ -88,6 +91,11 @@ class FolderBlobs:
             return self._find(digest).size()
         except FileNotFoundError:
             return None
+
+    def touch(self, digest: str, now_ms: int) -> None:
+        with disk_errors("an artifact"), suppress(FileNotFoundError):
+            file = self._find(digest)
+            os.utime(file.fd, ns=(now_ms * 1_000_000,) * 2)
 
     def delete(self, digest: str, *, untouched_since_ms: int) -> bool:
         """Move the file aside, check its age again, then remove it, so a concurrent put wins."""

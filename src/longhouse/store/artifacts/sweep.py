@@ -2,7 +2,8 @@
 
 Two phases make it safe while the house is running. Rows are judged in a write transaction of their
 workspace, which excludes anyone who is about to refer to one. Bytes are judged only after an hour
-without a change, and removed only if that still holds: storing the same bytes again makes them new.
+without a change, and removed only if that still holds: storing the same bytes again makes them new,
+and so does removing a row, so that a backup has an hour to copy the bytes of the rows it has.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def sweep(
 def sweep_bytes(
     db: Database, artifacts: Artifacts, call: Call, *, grace_ms: int = GRACE_MS
 ) -> Swept:
-    """Remove bytes that have had no row for an hour; waits for backups and exports."""
+    """Remove bytes that no row has had for an hour; waits for backups and exports."""
     before = db.time(call) - grace_ms
     with artifacts.alone():
         blobs, size = _blobs(db, artifacts, call, before)
@@ -84,6 +85,7 @@ def expire(tx: Tx, holders: Sequence[Holder]) -> int:
         if row["digest"] in held or row["handle"] in held:
             continue
         if (removed := tx.one(sql.artifact_remove, handle=row["handle"])) is not None:
+            artifacts_of(tx).blobs.touch(row["digest"], tx.now_ms)
             tx.run(sql.usage_give, bytes=removed["stored"])
             tx.append("artifacts", row["handle"], "expired", {"digest": row["digest"]})
             gone += 1

@@ -152,8 +152,8 @@ command = Command(
             "sweep",
             "Remove expired artifacts and unreferenced files",
             run=clean,
-            details="Servers do this automatically. A file is deleted an hour after the last "
-            "reference to it.",
+            details="Servers do this automatically. A file is deleted once nothing has referred to "
+            "it for an hour.",
         ),
     ],
 )
