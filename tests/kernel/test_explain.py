@@ -23,6 +23,7 @@ POINT = {"$ref": "#/$defs/Point"}
         ({"enum": ["fast", "deep"]}, "fast"),
         ({"anyOf": [{"type": "null"}, {"enum": ["a"]}]}, "a"),
         ({"type": "integer", "minimum": 3}, 3),
+        ({"type": "integer", "exclusiveMinimum": 3}, 4),
         ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, ["a", "a"]),
         ({"type": "array", "items": {"enum": ["a"]}}, ["a"]),
         (
@@ -37,7 +38,7 @@ POINT = {"$ref": "#/$defs/Point"}
         ({"type": "string"}, "text"),
         ({}, "text"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_sample_has_the_shape_that_the_schema_asks_for(
     schema: dict[str, Any], value: object
@@ -54,7 +55,7 @@ def test_a_sample_follows_references() -> None:
     "schema, said",
     [
         ({"type": "integer", "minimum": 1, "maximum": 9}, ("1", "9")),
-        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 4}, ("0", "4")),
+        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 4}, ("above 0", "below 4")),
         ({"type": "string", "minLength": 2, "maxLength": 5}, ("2", "5 characters")),
         ({"type": "array", "minItems": 3, "maxItems": 6}, ("3", "6 items")),
     ],

@@ -104,7 +104,9 @@ def shape(schema: Schema, root: Schema) -> str:
         words += f" of at least {low}{unit}"
     elif high is not None:
         words += f" of at most {high}{unit}"
-    return words
+    open_ends = (("above", "exclusiveMinimum"), ("below", "exclusiveMaximum"))
+    beyond = " and ".join(f"{word} {schema[name]}" for word, name in open_ends if name in schema)
+    return f"{words} {beyond}".rstrip()
 
 
 def sample(schema: Schema, root: Schema) -> Any:
@@ -127,6 +129,8 @@ def sample(schema: Schema, root: Schema) -> Any:
         return [sample(schema.get("items", {}), root)] * schema.get("minItems", 1)
     if "minimum" in schema:
         return schema["minimum"]
+    if "exclusiveMinimum" in schema:
+        return schema["exclusiveMinimum"] + 1
     return _SAMPLES.get(str(schema.get("type", "")), "text")
 
 
@@ -135,8 +139,7 @@ def _bounds(kind: str, schema: Schema) -> tuple[Any, Any, str]:
         return schema.get("minLength"), schema.get("maxLength"), " characters"
     if kind == "array":
         return schema.get("minItems"), schema.get("maxItems"), " items"
-    low = schema.get("minimum", schema.get("exclusiveMinimum"))
-    return low, schema.get("maximum", schema.get("exclusiveMaximum")), ""
+    return schema.get("minimum"), schema.get("maximum"), ""
 
 
 def _plain_pattern(pattern: str) -> str:
