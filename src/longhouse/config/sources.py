@@ -144,7 +144,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(
-            f"{path}: cannot be read: {error.strerror}", recovery=f"check permissions of {path}"
+            f"{path}: cannot be read: {error.strerror}", recovery=f"check the permissions of {path}"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{path}: not valid TOML: {error}", recovery=f"fix {path}") from None

@@ -334,7 +334,7 @@ def explain(error: apsw.Error, path: Path | None = None) -> LonghouseError:
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return StoreUnusable(
             f"{where} cannot be opened for writing",
-            recovery="check permissions of the file and its folder, or choose another with --dir",
+            recovery="check the permissions of it and its folder, or choose another with --dir",
         )
     if isinstance(error, apsw.IOError):
         return StoreError(

@@ -91,9 +91,9 @@ def test_a_detached_program_is_listed_found_by_name_and_cancelled(sh: Shell, hou
     assert "PROC-001  queued (1)  dev" in sh("ps").out
     assert sh("ps", "--json").json["data"]["tasks"][0]["args"] == {"argv": ["npm", "run", "dev"]}
     assert sh("cancel", "dev", "--reason", "enough").out == "PROC-001 is cancelled\n"
-    assert sh("ps").out == "nothing is running; see also: longhouse ps -a\n"
+    assert sh("ps").out == "nothing is running; finished: longhouse ps -a\n"
     assert "cancelled" in sh("ps", "--all").out
-    assert sh("top", "--once").out == "nothing is running; see also: longhouse ps -a\n"
+    assert sh("top", "--once").out == "nothing is running; finished: longhouse ps -a\n"
     assert "enough" in sh("open", "PROC-001").out
 
 

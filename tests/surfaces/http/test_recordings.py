@@ -102,7 +102,7 @@ def test_an_asciicast_is_taken_in_without_what_was_typed(files: Files) -> None:
         ("#!/bin/sh\nrm -rf .\n", "line 1"),
         (RECORDED.replace("hi\\r", "ho\\r"), "does not match these totals"),
         (RECORDED[: RECORDED.index('{"type":"end"')], "it stops after line 2"),
-        ("x" * (recordings.MOST_BYTES + 1), "one request takes 1000000"),
+        ("x" * (recordings.MOST_BYTES + 1), "at most 1000000"),
     ],
     ids=["nothing", "a script", "a changed byte", "half of it", "too much"],
 )

@@ -242,7 +242,7 @@ class BridgeLoop:
     def _arrived(self, exchange: Exchange) -> None:
         request = self._sent.get(exchange)
         if request is None:
-            return  # it was just cancelled
+            return  # it was just canceled
         try:
             exchange.receive()
             if exchange.streams:

@@ -38,7 +38,7 @@ def apply(cli: Cli, job: str, drop: bool = False, merged: bool = False) -> Shown
             recovery="run this on that machine; or open the patch that the job lists under refs, "
             f"apply it to your work tree, and: longhouse job apply {job} --merged",
         )
-    said = f"the changes of {job} are dropped" if drop else f"the changes of {job} are merged"
+    said = f"the changes of {job} are dropped" if drop else f"the changes of {job} are applied"
     changed = None
     if here and not (drop or merged):
         if why := worktree.bring_home(worktree.patch()):
@@ -46,9 +46,9 @@ def apply(cli: Cli, job: str, drop: bool = False, merged: bool = False) -> Shown
                 f"nothing was changed: {why}",
                 recovery=f"undo, commit or stash the conflicting changes in {worktree.home}, then "
                 f"repeat; or merge by hand from {worktree.path}, then: longhouse job "
-                f"apply {job} --merged; or discard them: longhouse job apply {job} --drop",
+                f"apply {job} --merged; or drop them: longhouse job apply {job} --drop",
             )
-        said = f"the changes of {job} are in {worktree.home}"
+        said = f"the changes of {job} are applied to {worktree.home}"
         changed = worktree.changed(settings.project_root)
     if waits is not None:
         outcome = "dropped" if drop else "applied"

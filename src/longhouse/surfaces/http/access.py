@@ -332,7 +332,7 @@ class AccessGate:
     async def _stream(
         self, stream: anyio.CancelScope, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Serve a stream; if it is cancelled, end it, or refuse it if it had not started."""
+        """Serve a stream; if it is canceled, end it, or refuse it if it had not started."""
         last: Message | None = None
 
         async def watched(message: Message) -> None:

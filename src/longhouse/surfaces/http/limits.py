@@ -82,9 +82,7 @@ class InFlight:
                     receive = _replayed(await self._body(scope, receive), receive)
                     scope[_WAITS] = self._slot(scope, "waits", self._limits.waits)
                 await self._app(scope, receive, send)
-        except (
-            LonghouseError
-        ) as error:  # raised in this layer; inner layers answer their own errors
+        except LonghouseError as error:  # from this layer: inner layers answer their own errors
             await respond(self._dispatcher.fail("error", error))(scope, receive, send)
 
     def _taken(self, scope: Scope) -> AbstractContextManager[None]:

@@ -87,9 +87,7 @@ class Recordings:
         yield written
         while cursor := answer.envelope["result"]["next_cursor"]:
             answer = await self._call(_EXPORT, request, {**args, "cursor": cursor})
-            if (
-                not answer.success
-            ):  # break the connection, so that the file is not taken for complete
+            if not answer.success:  # break off, so that the file is not taken for complete
                 raise ConnectionAbortedError(answer.envelope["error"]["message"])
             yield _written(answer, writer)
 
@@ -98,7 +96,7 @@ class Recordings:
         body = await request.body()
         if len(body) > MOST_BYTES:
             error = InvalidInput(
-                f"body: the recording is {len(body)} bytes long; one request takes {MOST_BYTES}",
+                f"body: the recording is {len(body)} bytes long; at most {MOST_BYTES}",
                 recovery="send it in parts with the command line: longhouse recording import FILE",
             )
             return respond(self._dispatcher.fail(_IMPORT, error))

@@ -126,7 +126,7 @@ def server(cli: Cli) -> Iterator[CheckResult]:
             "fail", f"pid {record.pid} is running but does not answer", "longhouse down --force"
         )
     elif record is not None:
-        yield CheckResult("note", "not running; the last one crashed", "longhouse up")
+        yield CheckResult("note", "not running; the last one did not exit cleanly", "longhouse up")
     else:
         yield CheckResult("note", "not running; commands open the store directly", "longhouse up")
 

@@ -266,7 +266,7 @@ command = Command(
             "Apply a job's pending changes to the work tree, or drop them",
             args=[JOB],
             flags=[
-                Flag("drop", "discard them"),
+                Flag("drop", "drop them"),
                 Flag("merged", "record that you have merged them by hand"),
             ],
             run=apply,
@@ -284,7 +284,7 @@ command = Command(
         ),
         Command(
             "requeue",
-            "Queue a finished job again",
+            "Queue a finished job again, or offer a declined one again",
             args=[JOB],
             flags=[Flag("reason", "why", "TEXT")],
             calls="jobs.requeue",

@@ -23,7 +23,7 @@ def run(cli: Cli, all: bool = False, **filters: Any) -> Shown:
 def lines(cli: Cli, found: dict[str, Any], *, all: bool = False) -> Iterator[str]:
     yield from table([_row(task) for task in found["tasks"]], _COLUMNS)
     if not found["tasks"]:
-        yield "no background processes" if all else "nothing is running; see also: longhouse ps -a"
+        yield "no background processes" if all else "nothing is running; finished: longhouse ps -a"
     if cursor := found.get("next_cursor"):
         yield cli.out.style(f"more: --cursor {cursor}", "dim")
 

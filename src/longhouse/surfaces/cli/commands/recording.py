@@ -67,11 +67,11 @@ command = Command(
             flags=[
                 Flag(
                     "format",
-                    "longhouse (default), or asciicast v3 for asciinema",
+                    "the format; asciicast is v3, for asciinema (default: longhouse)",
                     "FORMAT",
                     choices=("longhouse", "asciicast"),
                 ),
-                Flag("output", "to this new file (default: stdout)", "FILE", short="o"),
+                Flag("output", "write to this new file (default: stdout)", "FILE", short="o"),
             ],
             run=export,
             details="Secrets are masked, as everywhere, and of typed input only the length is "

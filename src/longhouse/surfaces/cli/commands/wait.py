@@ -78,7 +78,7 @@ def _values_of(call: Mapping[str, Any]) -> dict[str, Any]:
 
 command = Command(
     "wait",
-    "Wait until a background process exits, or prints a line or opens a port",
+    "Wait until a background process exits, shows or prints a line, or opens a port",
     args=[Arg("task", "its id or name, such as PROC-001", field="task_id")],
     flags=[
         Flag("line", "until it prints a line like this; * matches any text", "TEXT"),

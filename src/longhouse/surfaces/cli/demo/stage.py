@@ -109,9 +109,7 @@ class Stage:
 
     def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
         own = {"dir": str(self.store), "db": str(self.store / "demo.db"), "workspace": WORKSPACE}
-        scratch = (
-            self.folder / "tmp"
-        )  # so that a killed runner's leftovers are removed with the rest
+        scratch = self.folder / "tmp"  # a killed runner's leftovers are removed with the folder
         scratch.mkdir(exist_ok=True)
         given = environment_with({"TMPDIR": str(scratch)}).items()
         mine = {name: value for name, value in given if not name.startswith("LONGHOUSE_")}
