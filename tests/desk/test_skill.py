@@ -48,6 +48,8 @@ def test_the_same_call_gives_the_same_bytes_and_an_unknown_profile_is_refused(lh
 
 def test_a_house_without_rooms_has_packs_without_calls() -> None:
     bare = skill_pack(Registry([]), "strict")
-    assert "`" not in bare.replace("`CMD: <command you ran>`", "").replace("`LINK: <url>`", "")
+    assert "`" not in bare.replace("`CMD: <command you ran> (exit 0)`", "").replace(
+        "`LINK: <url>`", ""
+    )
     lines = bare.splitlines()
     assert not [a for a, b in itertools.pairwise(lines) if a[0] == b[0] == "["]

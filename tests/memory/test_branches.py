@@ -121,7 +121,11 @@ def test_content_that_the_base_lacks_is_deleted_by_force_alone_and_can_be_restor
     assert envelope["error"]["code"] == "CONFLICT"
     assert ref in envelope["error"]["message"]
     assert state(lh) == before
+    assert "can be restored" in str(envelope["actions"])
     kept = lh("vcs.branch.delete", name="idea/a", force=True)["kept_as"]
+    for_good = lh.envelope("vcs.branch.delete", name=kept)
+    assert for_good["error"]["code"] == "CONFLICT"
+    assert "delete it for good" in str(for_good["actions"])
     assert lh.refused("docs.show", branch="idea/a", doc="notes")["code"] == "UNKNOWN_ID"
     assert "idea/a" not in str(lh("vcs.branch.list")["branches"])
     assert lh("docs.search", text="here")["hits"] == []

@@ -164,3 +164,14 @@ def test_what_is_done_without_proof_can_be_listed_page_by_page(lh: Lh) -> None:
     assert all_tasks(lh, unproved=True, tasks_limit=1) == [done[0], done[2]]
     assert all_tasks(lh, unproved=True, tasks_parent="PLAN-001") == [done[0], done[2]]
     assert all_tasks(lh, unproved=True, tasks_parent="PLAN-009") == []
+
+
+@pytest.mark.parametrize(
+    "other", [{"tasks_status": "DONE"}, {"assignee": "otter"}, {"domain": "ui"}, {"tags": ["ui"]}]
+)
+def test_a_filter_that_a_list_of_unproved_tasks_would_ignore_is_refused(
+    lh: Lh, other: dict[str, Any]
+) -> None:
+    error = lh.refused("tasks.context", unproved=True, **other)
+    assert error["code"] == "INVALID_INPUT"
+    assert error["message"].startswith(f"{next(iter(other))}: ")

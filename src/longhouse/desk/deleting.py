@@ -1,7 +1,8 @@
 """`tasks.delete`: deletes a plan, a task or a step, and settles what depends on a task.
 
 A task may still have unfinished jobs, other agents' leases on its steps, or reservations. The call
-is refused and names them, unless `hanging` says whether to end or keep them.
+is refused and names them, unless `hanging` says whether to end or keep them; leases cannot be
+kept.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _must_be_settled(tx: Tx, req: Delete, task: str, hanging: list[Hanging]) -> 
     raise Conflict(
         f"hanging: {task} still has {named}{more}; fix: hanging=end",
         recovery="pass hanging=end to cancel and release all of it, or hanging=keep to leave jobs "
-        "and reservations without their task (a lease ends with its step)",
+        "and reservations without their task; only hanging=end ends a lease of another agent",
         suggest=[Suggestion(ListJobs(task=task), "list its jobs")],
     )
 

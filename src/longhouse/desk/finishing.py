@@ -114,7 +114,7 @@ def _overridden(tx: Tx, change: StepChange, why: Override, events: list[Event]) 
     events.append(_noted(tx, change, "gate_overridden", said, text))
     tx.warn(
         "STRICT_OVERRIDE_APPLIED",
-        f"{change.path} was closed with {len(missing)} things missing; the reason is recorded",
+        f"{change.path} was closed without passing the strict gate; the reason is recorded",
     )
     return missing
 

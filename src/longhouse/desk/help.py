@@ -33,16 +33,17 @@ step:<id> scopes to a step; a:<name> ties to a part of the system;
 counter marks an opposing hypothesis.
 
 PROOF
-Done means proved. A receipt is a line `CMD: <command you ran>` or `LINK: <url>`, or a ref to an
-existing record. Free text is a note, not proof.
+Done means proved. A receipt is a line `CMD: <command you ran> (exit 0)` or `LINK: <url>`, or a
+ref to an existing record. Free text is a note, not proof.
 
 COMMON
 Every command also takes workspace, agent_id (who acts), max_chars, max_bytes and max_lines (limits
-on the answer), fmt (json or lines) and budget_profile (portal, default, audit: the default limits);
+on the answer), fmt (json or lines) and budget_profile (portal, default or audit: the upper limits);
 writes take idempotency_key.
 
 RETRY
-Pass idempotency_key with a write: repeating the call has no further effect, and the answer says so.
+Pass idempotency_key with a write: repeating it with the same key has no further effect, and the
+answer says so.
 
 COMMANDS
 {commands}

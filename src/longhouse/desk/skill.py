@@ -63,8 +63,8 @@ _COMMON = (
     "Reserve paths before you edit them: {agents.reserve}.",
     "On a job, report with {jobs.report}: checkpoint with refs, question if you need a decision.",
     "[PROOF]",
-    "A receipt is a line `CMD: <command you ran>` or `LINK: <url>`. A ref is what {open} opens: "
-    "notes@12, TASK-001, CARD-..., JOB-001@45.",
+    "A receipt is a line `CMD: <command you ran> (exit 0)` or `LINK: <url>`. A ref is what {open} "
+    "opens: notes@12, TASK-001, CARD-..., JOB-001@45.",
     "[ANCHORS]",
     "Tag results with the part of the code they are about (a:<name>): {think.anchor.list}.",
     "[RETRY]",

@@ -6,19 +6,21 @@ import re
 
 from longhouse.kernel.errors import InvalidName
 
-__all__ = ["RESERVED_NODE_PREFIXES", "check_workspace", "seq_ref"]
+__all__ = ["NAME", "NAME_RULE", "RESERVED_NODE_PREFIXES", "check_workspace", "seq_ref"]
 
-_WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")
+NAME_RULE = "use up to 128 of A-Z a-z 0-9 . _ / -, starting with a letter or digit"
+"""What `NAME` allows, as a recovery."""
 
 RESERVED_NODE_PREFIXES = ("task:", "step:")
 
 
 def check_workspace(name: str) -> str:
     """Return the name, or raise InvalidName saying what is allowed."""
-    if not _WORKSPACE.match(name):
+    if not NAME.match(name):
         raise InvalidName(
             f"workspace: {name[:80]!r} is not a valid workspace name",
-            recovery="use up to 128 of A-Z a-z 0-9 . _ / -, starting with a letter or digit",
+            recovery=NAME_RULE,
         )
     return name
 

@@ -2,7 +2,7 @@
 
 Everything refers to a branch by its number, so a rename changes one row. A branch that others
 derive from cannot be deleted. A branch with content that its base lacks is deleted only with
-`force` and kept as `deleted@<seq>/<name>`: rename it to restore it, delete it again to remove it.
+`force` and kept as `deleted@<seq>/<name>`: rename it to restore it, or delete that to remove it.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def list_branches(tx: Tx, req: ListBranches) -> BranchList:
     example=Checkout(ref="main"),
 )
 def check_out(tx: Tx, req: Checkout) -> CheckedOut:
-    """Choose the branch that commands without a target use."""
+    """Choose the branch for commands without a target, unless a focus is set."""
     previous = standing(tx).checkout
     branch = ensure_branch(tx, req.ref, field="ref")
     if branch.name != previous:
@@ -281,7 +281,9 @@ def _unmerged(tx: Tx, branch: Branch, missing: list[str]) -> Conflict:
             Suggestion(MergeGraph(from_=branch.name), "merge its graph"),
             Suggestion(
                 DeleteBranch(name=branch.name, force=True),
-                "delete it anyway; it can be restored",
+                "delete it for good"
+                if branch.name.startswith(DELETED)
+                else "delete it anyway; it can be restored",
                 priority="low",
             ),
         ],

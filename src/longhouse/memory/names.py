@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from longhouse.kernel.errors import InvalidInput, InvalidName
-from longhouse.kernel.refs import RESERVED_NODE_PREFIXES
+from longhouse.kernel.refs import NAME, NAME_RULE, RESERVED_NODE_PREFIXES
 
 __all__ = [
     "CANONICAL",
@@ -28,15 +28,13 @@ MOST_TAGS = 64
 CANONICAL = re.compile(r"(?:task/(?P<task>TASK-[0-9]{3,})|plan/(?P<plan>PLAN-[0-9]{3,}))\Z")
 """The branch of a plan or task, which callers cannot create, rename or delete."""
 
-_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")
-
 
 def check_branch_name(name: str, field: str) -> str:
     """A name for a new branch, or InvalidName."""
-    if not _BRANCH.match(name) or name.endswith(("/", ".lock")) or "//" in name or ".." in name:
+    if not NAME.match(name) or name.endswith(("/", ".lock")) or "//" in name or ".." in name:
         raise InvalidName(
             f"{field}: {name[:80]!r} is not a valid branch name",
-            recovery="use up to 128 of A-Z a-z 0-9 . _ / - and start with a letter or digit",
+            recovery=f"{NAME_RULE}, without .. or //, and not ending in / or .lock",
         )
     if CANONICAL.match(name):
         raise InvalidName(

@@ -155,7 +155,7 @@ def mark_seen(tx: Tx, seq: int) -> None:
 
 @room.every(3_600)
 def forget_connections(tx: Tx) -> None:
-    """Forget the checkout and focus of connections that have not changed them for 30 days."""
+    """Forget the checkout, focus and read position of connections unused for 30 days."""
     tx.run(sql.standings_forget, before=tx.now_ms - FORGET_AFTER_MS)
 
 

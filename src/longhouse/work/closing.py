@@ -296,5 +296,5 @@ def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
     named: Any = "gate" if set(wanted) == set(ALWAYS_REQUIRED) else wanted
     return Suggestion(
         CloseStep(task=step.task_id, step_id=step.step_id, checkpoints=named),
-        "confirm what is missing and close it, if that is true",
+        "confirm the remaining checkpoints and close it, if they are met",
     )

@@ -64,7 +64,7 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
         ]
         raise Conflict(
             f"task: {first} waits for {task_id}",
-            recovery="remove the dependency first: tasks.edit depends_on=[]",
+            recovery=f"remove {task_id} from its dependencies first: tasks.edit task={first}",
             suggest=[Suggestion(Edit(task=first, depends_on=others), f"stop {first} waiting")],
         )
     steps = list(tree_of(tx, task_id).working_order())

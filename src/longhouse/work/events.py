@@ -73,7 +73,8 @@ def happened(
 ) -> Event:
     """Record an event of a plan, task or step in the log, trace, graph and notes.
 
-    Leases expire by the number of `counted` events: not focus changes or events of other rooms.
+    Step leases expire by the number of `counted` events; focus changes and events of other rooms
+    are not counted.
     """
     data: dict[str, Any] = {"payload": payload or {}}
     if path is not None:

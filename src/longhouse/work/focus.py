@@ -25,7 +25,7 @@ __all__ = []
     example=GetFocus(),
 )
 def get_focus(tx: Tx, req: GetFocus) -> Focus:
-    """Show your focus, or the workspace's if you have none."""
+    """Show your focus, or the workspace's if you never set or cleared yours."""
     focus = standing(tx).focus
     known = known_target(tx, focus) if focus else None
     return Focus(focus=focus, title=known.title if known else None)

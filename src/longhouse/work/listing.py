@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.budget import Drop, Pop
+from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import cell
 from longhouse.memory.names import normal_tags
 from longhouse.store.engine import Row
@@ -100,6 +101,12 @@ def _plans(tx: Tx, req: GetContext) -> list[Row]:
 
 def _tasks(tx: Tx, req: GetContext) -> list[Row]:
     if req.unproved:
+        for name in ("tasks_status", "assignee", "domain", "tags"):
+            if getattr(req, name):
+                raise InvalidInput(
+                    f"{name}: cannot be combined with unproved; fix: leave {name} out",
+                    recovery="combine unproved only with tasks_parent",
+                )
         return tx.all(
             sql.tasks_unproved_page,
             trait=f"plan:{req.tasks_parent}:DONE" if req.tasks_parent else "status:DONE",
@@ -156,7 +163,7 @@ def _ready_lines(result: dict[str, Any]) -> list[str]:
     trim=[Drop("tasks.description"), Drop("tasks.context"), Pop("tasks", leave=1, cursor="id")],
 )
 def list_ready(tx: Tx, req: ListReady) -> Ready:
-    """List open tasks that wait for nothing, by priority and age."""
+    """List tasks to work on now: open, not parked, waiting for no other task; most urgent first."""
     after = 0
     if req.cursor:
         row = task_row(tx, req.cursor, "cursor")

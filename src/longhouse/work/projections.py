@@ -186,7 +186,7 @@ def _circle(task_id: str, other: str) -> Conflict:
 
     return Conflict(
         f"depends_on: {other} waits for {task_id}, so {task_id} cannot wait for {other}",
-        recovery="leave it out, or clear the other's dependencies: tasks.edit depends_on=[]",
+        recovery=f"leave it out, or first run tasks.edit task={other} depends_on=[]",
         suggest=[Suggestion(GetRadar(task=other), f"see what {other} waits for")],
     )
 

@@ -33,7 +33,7 @@ SHAPES = {"link": (_LINK, "https://…"), "hash": (_HASH, "sha256:<64 hex digits
 
 
 class Receipt(Value, frozen=True, kw_only=True):
-    """One piece of evidence; `artifact` holds output that did not fit on its line.
+    """One piece of evidence; `artifact` holds its output, if any was given.
 
     A receipt for a background process also has its command and the digest of its output.
     """

@@ -1,7 +1,7 @@
 """Receipts on steps: checked against what exists, then stored with the event that added them.
 
-Only a receipt that proves something satisfies `require`. Command output goes into the artifact
-store under its digest, so evidence is never cut or lost.
+Only a receipt that proves something satisfies `require`. Output goes into the artifact store
+under its digest, so evidence is never cut or lost.
 """
 
 from __future__ import annotations

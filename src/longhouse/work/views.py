@@ -244,7 +244,7 @@ PACK_TRIM: list[Trim] = [
     trim=PACK_TRIM,
 )
 def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
-    """Show a plan or task with its decisions, evidence and blockers; see tasks.resume.super."""
+    """Show a plan or task with decisions, evidence and blockers; tasks.resume.super has more."""
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)

@@ -151,7 +151,7 @@ def _take(tx: Tx, row: Row, theirs: Row) -> str:
     if not same(now, _version(tx, row["ours_seq"])):
         tx.warn(
             "DESTINATION_MOVED",
-            f"{into.name} changed {row['key']!r} after the conflict was found; it was replaced",
+            f"{into.name} changed {row['key']!r} after the conflict; that change was replaced",
             "read the earlier version with graph.query as_of",
         )
     seq = write_versions(tx, into, row["doc"], drafts_of([theirs]))

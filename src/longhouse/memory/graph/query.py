@@ -83,7 +83,7 @@ def _filter(req: QueryGraph) -> NodeFilter:
     trim=[Pop("errors", leave=1), Clip("errors.message", 80)],
 )
 def validate_graph(tx: Tx, req: ValidateGraph) -> GraphValid:
-    """Find edges that point to missing nodes."""
+    """Find edges whose nodes are missing, at either end."""
     where = scope(tx, "graph", target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     nodes = sum(len(batch) for batch in keys_seen(tx, view, "node"))

@@ -203,7 +203,7 @@ class GraphPage(Result, frozen=True, kw_only=True):
 
 
 class ValidateGraph(Request, frozen=True, kw_only=True):
-    """Find edges that point to missing nodes."""
+    """Find edges whose nodes are missing, at either end."""
 
     target: Target | None = None
     branch: BranchName | None = None

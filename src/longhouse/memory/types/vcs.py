@@ -89,7 +89,7 @@ class BranchList(Result, frozen=True, kw_only=True):
 
 
 class Checkout(Request, frozen=True, kw_only=True):
-    """Choose the branch that commands without a target use."""
+    """Choose the branch for commands without a target, unless a focus is set."""
 
     ref: Annotated[BranchName, also("branch", "branch_name", "name", "to")]
 

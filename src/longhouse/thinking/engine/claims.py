@@ -30,7 +30,7 @@ def unpublished(at: CardSlice, offers: Offers) -> Iterator[Finding]:
             "publish_decision",
             "medium",
             f"Publish {card.label}",
-            "no one else sees a draft decision",
+            "a draft decision is hidden by default",
             [(offers.publish(card), "publish a copy that everyone sees, and pin it")],
         )
         yield told(

@@ -45,7 +45,7 @@ def weak(at: CardSlice, offers: Offers) -> Iterator[Finding]:
                 "replace_evidence",
                 "medium",
                 f"Replace {card.label} with evidence that has a command and a link",
-                "a decision rests on it, and no one can check it",
+                "it is relied on, but no one can check it",
                 [
                     (better, "write the new evidence; fill it in"),
                     (offers.status(card, "superseded"), "then supersede the weak evidence"),
@@ -206,7 +206,7 @@ def stuck(at: CardSlice, offers: Offers) -> Iterator[Finding]:
         "use_playbook",
         "medium",
         "Observe something before thinking further",
-        f"{len(cards)} cards in a row without an observation",
+        f"{len(cards)} recent cards and no observation",
         calls,
     )
     back = Todo(

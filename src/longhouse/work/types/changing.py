@@ -172,7 +172,7 @@ class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
     hanging: (
         Annotated[
             Literal["end", "keep"],
-            Meta(description="end or keep the task's jobs, leases and reservations"),
+            Meta(description="end its jobs, leases and reservations, or keep all but leases"),
             also("force", "jobs", "cascade"),
         ]
         | None

@@ -119,7 +119,7 @@ class Plan(Value, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
 
 
 class Task(Value, frozen=True, kw_only=True, tag_field="kind", tag="task"):
-    """A task: a tree of steps, each closed with proof."""
+    """A task: a tree of steps."""
 
     id: str
     qualified_id: str

@@ -141,7 +141,7 @@ class Context(Result, frozen=True, kw_only=True):
 
 
 class ListReady(Request["Ready"], frozen=True, kw_only=True):
-    """List open tasks that wait for nothing."""
+    """List tasks to work on now."""
 
     cursor: TaskId | None = None
     limit: Limit = 50
