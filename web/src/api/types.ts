@@ -859,7 +859,7 @@ export interface CheckedOut {
   current: string;
 }
 
-/** Choose the branch that commands without a target use. */
+/** Choose the branch for commands without a target, unless a focus is set. */
 export interface Checkout {
   ref: string;
 }
@@ -1449,7 +1449,7 @@ export interface Diagnostics {
   has_more: boolean;
 }
 
-/** List entries of a document that one branch shows and another does not. */
+/** List entries of a document that branch `to` shows and `from` does not. */
 export interface DiffDocument {
   from: string;
   to: string;
@@ -2726,7 +2726,7 @@ export interface ListPins {
   limit?: number;
 }
 
-/** List open tasks that wait for nothing. */
+/** List tasks to work on now. */
 export interface ListReady {
   cursor?: string | null;
   limit?: number;
@@ -3727,7 +3727,7 @@ export interface ReasoningRef {
   trace_doc: string;
 }
 
-/** One piece of evidence; `artifact` holds output that did not fit on its line. */
+/** One piece of evidence; `artifact` holds its output, if any was given. */
 export interface Receipt {
   kind: "cmd" | "hash" | "job" | "link" | "note" | "ref" | "tool";
   text: string;
@@ -5039,7 +5039,7 @@ export interface TargetRef {
   kind?: "plan" | "task" | null;
 }
 
-/** A task: a tree of steps, each closed with proof. */
+/** A task: a tree of steps. */
 export interface Task {
   kind: "task";
   id: string;
@@ -5416,7 +5416,7 @@ export interface Used {
   jobs: number;
 }
 
-/** Find edges that point to missing nodes. */
+/** Find edges whose nodes are missing, at either end. */
 export interface ValidateGraph {
   target?: string | TargetRef | null;
   branch?: string | null;
