@@ -1,8 +1,8 @@
 """What background processes may do: a pure decision from a profile, rules and a request.
 
 `safe` permits only what a rule allows; `full-auto` permits everything that no rule forbids. A deny
-rule always wins. The server decides when a task is requested, and the runner decides again before
-starting it, each with its own profile, both with this function.
+rule always wins. The server decides when a task is requested and again when its turn comes, and the
+runner before starting it, each with its own profile, both with this function.
 """
 
 from __future__ import annotations

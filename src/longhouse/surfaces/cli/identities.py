@@ -1,4 +1,4 @@
-"""Tokens of identities that were taken from here, kept in the store's folder.
+"""Tokens of identities registered or adopted here, kept in the store's folder.
 
 One file per identity, readable only by its owner: `agents/<workspace>/<name>`.
 """
@@ -23,14 +23,14 @@ def as_agent(cli: Cli, agent: str | None) -> dict[str, Any]:
     if not name:
         raise InvalidInput(
             "--agent is missing",
-            recovery="take an identity with `longhouse agent init`, then pass --agent NAME or set "
-            "LONGHOUSE_AGENT_ID",
+            recovery="choose an identity with `longhouse agent init`, then pass --agent NAME or "
+            "set LONGHOUSE_AGENT_ID",
         )
     return {"agent": name, "agent_token": kept_token(cli, name)}
 
 
 def kept_token(cli: Cli, name: str) -> str | None:
-    """The token of an identity taken from here, if there is one."""
+    """The token kept here for an identity, if there is one."""
     path = token_file(cli, name)
     return read_private(path).decode().strip() if path.is_file() else None
 
@@ -48,7 +48,7 @@ def forget(cli: Cli, name: str) -> None:
 
 
 def kept_names(cli: Cli) -> list[str]:
-    """The names of the identities taken from here."""
+    """The names of the identities whose tokens are kept here."""
     folder = token_file(cli, "-").parent
     if not folder.is_dir():
         return []

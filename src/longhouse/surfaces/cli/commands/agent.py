@@ -21,7 +21,7 @@ _AGENT = Flag("agent", "the agent to act as (default: LONGHOUSE_AGENT_ID)", "NAM
 _SCOPE = Flag("scope", "the files, relative to the checkout's root: src/parser/*", "SCOPE")
 _BEAD = Flag("bead", "the work item", "ID", field="bead_id")
 _KEPT = ("agent_token",)
-"""The token is read from the file in which it was kept when the identity was taken."""
+"""Read from the file in which `init`, `register` or `adopt` saved the token."""
 _TO = Flag("to", "an agent, role:ROLE or broadcast", "WHOM")
 _SUBJECT = Flag("subject", "the subject line", "TEXT")
 _ROLE = Flag("role", "its role in the team (default: agent)", "ROLE")
@@ -253,9 +253,9 @@ _SAY = [_AGENT, _TO, _BEAD, _SUBJECT]
 
 command = Command(
     "agent",
-    "Take an identity, reserve files, and talk to the other agents",
-    details="Tokens of identities taken here are kept in the store's folder, readable only by you,"
-    "\nand used when --agent names one of them.",
+    "Register an identity, reserve files, and talk to the other agents",
+    details="Tokens of identities registered or adopted here are kept in the store's folder, "
+    "readable only\nby you, and used when --agent names one of them.",
     children=[
         Command(
             "init",
@@ -275,7 +275,7 @@ command = Command(
         ),
         Command(
             "register",
-            "Take an identity: a unique name, and the token that proves it",
+            "Register an identity: a unique name, and the token that proves it",
             flags=[
                 Flag("name", "its name (default: a generated one)", "NAME"),
                 _ROLE,
@@ -323,7 +323,7 @@ command = Command(
         Command("show", "Show one identity", flags=[_AGENT], run=show, calls="agents.show"),
         Command(
             "heartbeat",
-            "Report that you are still alive",
+            "Report that you are still active",
             flags=[_AGENT],
             run=heartbeat,
             calls="agents.heartbeat",
@@ -378,7 +378,7 @@ command = Command(
         ),
         Command(
             "reserve",
-            "Reserve files before you touch them",
+            "Reserve files before you edit them",
             flags=[
                 _AGENT,
                 _SCOPE,
@@ -447,7 +447,7 @@ command = Command(
         ),
         Command(
             "handoff",
-            "Hand a work item over to another agent",
+            "Hand a work item off to another agent",
             flags=[
                 *_SAY,
                 Flag("summary", "what was done", "TEXT"),

@@ -136,7 +136,7 @@ command = Command(
             flags=[Flag("output", "write to this new file (default: stdout)", "FILE", short="o")],
             run=get,
             details="Nothing is masked, so the output may contain secrets. A file that contains a "
-            "token of this store is refused until that token is revoked.",
+            "Longhouse token is refused until that token is revoked.",
         ),
         Command(
             "add",

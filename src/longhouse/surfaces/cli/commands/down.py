@@ -30,7 +30,7 @@ def _stopped(folder: Path, running: locate.Running, how: str) -> Shown:
 
     here = runners_here(folder)
     lines = [f"{how} (pid {running.pid})"]
-    lines.append("no jobs are handed out and no runners are started until the next `longhouse up`")
+    lines.append("it hands out no jobs and starts no runners until the next `longhouse up`")
     lines += [
         f"runner {one.runner_id} (pid {one.pid}) keeps running: finished work waits for the "
         "next server, and each agent is stopped when its lease expires"

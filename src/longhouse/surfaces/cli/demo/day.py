@@ -90,7 +90,7 @@ class Day:
             Beat(150, f"{HARBOR} is blocked and asks {OTTER}", self._ask_for_help),
             Beat(175, f"{OTTER} answers", self._help),
             Beat(200, f"{HARBOR} is refused src/parser/lexer.py: {OTTER} holds it", self._intrude),
-            Beat(230, f"{OTTER} hands the parser over to {HARBOR}", self._hand_off),
+            Beat(230, f"{OTTER} hands the parser off to {HARBOR}", self._hand_off),
             Beat(250, f"{HARBOR} accepts, and reserves the parser", self._accept),
             Beat(270, "a second job: measure the ranking", self._delegate_measure),
             Beat(320, f"{ONE} is killed in the middle of it", self._kill),
