@@ -107,7 +107,7 @@ def test_who_reached_for_what_was_held_is_told(
 ) -> None:
     page = visit("/files")
     region = page.get_by_role("region", name="Reservation conflicts")
-    expect(region).to_contain_text("No one tried to use files")
+    expect(region).to_contain_text("No one conflicts with a reservation")
     world.house.post(
         "agents.reserve",
         workspace=world.workspace,
@@ -117,7 +117,7 @@ def test_who_reached_for_what_was_held_is_told(
         bead_id=crew["docs"],
     )
     expect(region.get_by_role("listitem")).to_contain_text(
-        "cobalt-harbor tried to use src/parser/lexer.py, held by amber-otter"
+        "cobalt-harbor conflicts with the holder, amber-otter, over src/parser/lexer.py"
     )
 
 

@@ -22,7 +22,7 @@ def test_a_job_is_followed_and_steered_from_its_own_address(world: World, visit:
     expect(page.get_by_label("Answer JOB-001")).to_have_value("")
 
 
-def test_the_fence_shows_the_holder_its_token_who_held_it_before_and_late_writes(
+def test_the_fence_shows_the_holder_its_claim_who_held_it_before_and_late_writes(
     world: World, visit: Visit
 ) -> None:
     lost = world.claimed()
@@ -33,7 +33,7 @@ def test_the_fence_shows_the_holder_its_token_who_held_it_before_and_late_writes
     page = visit("/jobs/JOB-001")
     fence = page.get_by_role("region", name="Who holds it")
     expect(fence).to_contain_text("rust-3")
-    expect(fence).to_contain_text(f"Token{held['claim_revision']}")
+    expect(fence).to_contain_text(f"Claim{held['claim_revision']}")
     expect(fence).to_contain_text("min left")
     earlier = fence.get_by_role("list", name="Earlier holders").get_by_role("listitem")
     expect(earlier.first).to_contain_text("rust-2 released it")
@@ -43,8 +43,26 @@ def test_the_fence_shows_the_holder_its_token_who_held_it_before_and_late_writes
     ).json()
     assert refusal["error"]["code"] == "CONFLICT"
     late = fence.get_by_role("list", name="Refused late writes").get_by_role("listitem")
-    expect(late).to_contain_text("a report of progress by rust-1, with the stale token 1")
+    expect(late).to_contain_text("a report of progress by rust-1, with the lost claim 1")
     assert axe(page) == []
+
+
+def test_a_question_is_one_line_without_markdown_marks_in_the_list_and_in_history(
+    world: World, visit: Visit
+) -> None:
+    asked = "**Keep the tabs** in `lexer.py`?"
+    world("jobs.report", **world.claimed(), kind="question", message=asked)
+    page = visit("/jobs")
+    expect(page.get_by_text("rust-1 · Keep the tabs in lexer.py?")).to_be_visible()
+    page.get_by_role("link", name="History").click()
+    expect(page.get_by_text("Keep the tabs in lexer.py?", exact=True)).to_be_visible()
+
+
+def test_an_address_of_an_unknown_job_says_so_and_what_to_do(world: World, visit: Visit) -> None:
+    page = visit("/jobs/JOB-099")
+    expect(page.get_by_role("alert")).to_have_text(
+        "job: there is no JOB-099. To fix this: list jobs with jobs.list."
+    )
 
 
 def test_what_jobs_cost_is_drawn_by_day_and_told_by_agent_and_task(

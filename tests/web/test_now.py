@@ -149,7 +149,9 @@ def test_incursions_and_silent_agents_are_plain_to_see(
     )
     context.clock.install()
     page = visit("/")
-    expect(page.get_by_role("article")).to_contain_text("held by amber-otter")
+    expect(page.get_by_role("article")).to_contain_text(
+        "conflicts with the holder, amber-otter, over src/a.py"
+    )
     crew = page.get_by_role("region", name="Agents")
     row = crew.get_by_role("listitem").filter(has_text="amber-otter")
     expect(row).to_contain_text("holds src/*")

@@ -57,7 +57,7 @@ def test_incursions_and_resumptions_are_rows_of_the_conversation(
     page = visit(f"/sessions/{task}")
     rows = page.get_by_role("list", name="Messages and events").locator('[data-type="protocol"]')
     expect(rows.filter(has_text="Reservation conflict with amber-otter")).to_contain_text(
-        "held by amber-otter"
+        "conflicts with the holder, amber-otter, over src/a.py"
     )
     expect(rows.filter(has_text="Resumed")).to_contain_text("continues as amber-otter")
     expect(page.get_by_text("1 reservation conflict")).to_be_visible()

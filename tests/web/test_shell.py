@@ -240,6 +240,7 @@ def test_a_view_has_no_barrier_in_light_and_dark_and_fits_a_phone(
         page.emulate_media(color_scheme=scheme)
         assert axe(page) == []
     fits_a_phone(page)
+    expect(page.get_by_role("button", name="Search", exact=True)).to_be_visible()
     words = page.locator("body").inner_text()
     assert not [jargon for jargon in ("operative", "bead", "polecat") if jargon in words.lower()]
     assert CODE.findall(words) == []

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from longhouse.kernel.tool_tasks import task_folder
 from tests.processes.kit import Runner, ended, out, running
-from tests.web.conftest import Visit, World, axe, send
+from tests.web.conftest import Visit, World, axe, fits_a_phone, send
 
 STEPS = [{"title": "Read", "success_criteria": ["it reads"], "tests": ["pytest"]}, "Write"]
 
@@ -31,6 +31,18 @@ def test_a_task_moves_as_agents_close_its_steps_and_a_person_closes_the_last(
     ).to_be_visible()
     opened = world("open", id=task)["target"]
     assert (opened["status"], opened["steps_open"]) == ("DONE", 0)
+
+
+def test_on_a_phone_a_steps_buttons_are_below_its_title(world: World, visit: Visit) -> None:
+    page = visit(f"/work/{world.task('Parser', steps=STEPS)}")
+    step = page.get_by_role("list", name="Steps").get_by_role("listitem").first
+    title, button = step.get_by_text("Read"), step.get_by_role("button", name="Done")
+    expect(button).to_be_visible()
+    fits_a_phone(page)
+    above, below = title.bounding_box(), button.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
 
 
 def test_proof_opens_to_its_command_exit_code_and_checked_digest(

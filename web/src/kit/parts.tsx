@@ -1,9 +1,11 @@
 // Small components shared by all views.
 import { type ComponentProps, lazy, type ReactNode, Suspense } from "react";
 import type { CallError } from "../api/calls";
+import type { ProtocolEvent } from "../api/types";
 import { useNow } from "../live/clock";
 import { go, placeOf } from "../shell/router";
 import { age, moment } from "./times";
+import { ended } from "./words";
 
 const LazyMarkdown = lazy(() => import("./Markdown"));
 
@@ -79,12 +81,22 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
+/** Who conflicts with whose reservation: by asking for its files, or by changing them. */
+export function Incursion({ event }: { event: ProtocolEvent }) {
+  const { incoming_agent, owner_agent } = event.payload as Record<string, string>;
+  return (
+    <>
+      {incoming_agent} conflicts with the holder, {owner_agent}, over <code>{event.scope}</code>
+    </>
+  );
+}
+
 /** Why a call was refused, and how to fix it. */
 export function Refused({ error, onClose }: { error: CallError; onClose?: () => void }) {
   return (
     <div className="refused row" role="alert">
       <span>
-        {error.message} {error.recovery && <span>To fix this: {error.recovery}.</span>}
+        {ended(error.message)} {error.recovery && <span>To fix this: {ended(error.recovery)}</span>}
       </span>
       {onClose && (
         <button type="button" className="button" data-kind="quiet" onClick={onClose}>

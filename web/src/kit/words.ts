@@ -2,6 +2,7 @@
 
 const SAID: Record<string, string> = {
   evidence_captured: "Proof recorded",
+  job_changes_wait: "Job changes waiting",
   job_manager: "Job answered",
   job_progress: "Job progressed",
   task_patched: "Task changed",
@@ -14,6 +15,11 @@ export function actWords(kind: string): string {
 /** The text with its first letter capitalized. */
 export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The text with a period at its end, unless it has its own end. */
+export function ended(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
 /** A line of Markdown without its bold and code marks. */

@@ -79,7 +79,10 @@ function House() {
         </nav>
         <div className={styles.foot}>
           <button type="button" className={styles.tool} onClick={() => showPalette(true)}>
-            Search or run… <kbd>Ctrl K</kbd>
+            <span>
+              Search<span className={styles.wide}> or run…</span>
+            </span>
+            <kbd>Ctrl K</kbd>
           </button>
           <button type="button" className={styles.tool} onClick={flipTheme}>
             Switch theme

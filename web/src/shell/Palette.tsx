@@ -55,7 +55,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         aria-expanded="true"
         aria-controls={list}
         aria-activedescendant={chosen ? `${list}-${chosen.id}` : undefined}
-        placeholder="Type a view, a title or an id such as JOB-001"
+        placeholder="Type a view, command, title or id"
         value={text}
         onChange={(event) => {
           setText(event.target.value);

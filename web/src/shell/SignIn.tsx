@@ -18,8 +18,8 @@ export function SignIn() {
         <img src="/static/icon.svg" alt="" width="44" height="44" />
         <h1>Sign in to Longhouse</h1>
         <p className="soft">
-          Open the address that <code>longhouse up</code> printed to sign in automatically, or paste
-          a token here.
+          To sign in automatically, open the address that <code>longhouse up</code> printed. Or
+          paste a token here.
         </p>
         {why && (
           <p className="refused" role="alert">

@@ -52,7 +52,9 @@ export default function Files() {
           {crew.data && all.length === 0 && (
             <Empty title="No files are reserved.">
               Agents reserve files before they change them. You can too:{" "}
-              <code>longhouse agent reserve --scope 'src/parser/*' --bead TASK-001</code>
+              <code>
+                longhouse agent reserve --agent your-name --scope 'src/parser/*' --bead TASK-001
+              </code>
             </Empty>
           )}
           {all.length > 0 && (

@@ -1,6 +1,6 @@
 // Incursions: who tried to reserve, or changed, files that another agent held.
 import type { ProtocolEvent } from "../../api/types";
-import { Age, Link, Waiting } from "../../kit/parts";
+import { Age, Incursion, Link, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href } from "../../shell/router";
 import styles from "./files.module.css";
@@ -19,12 +19,12 @@ export function Incursions() {
       <h2 id="incursions">Reservation conflicts</h2>
       {!read.data && <Waiting error={read.error} />}
       {read.data && all.length === 0 && (
-        <p className="soft small">No one tried to use files that another agent holds.</p>
+        <p className="soft small">No one conflicts with a reservation of another agent.</p>
       )}
       {all.length > 0 && (
         <ul className={`card ${styles.told}`}>
           {all.slice(0, MOST_SHOWN).map((event) => (
-            <Incursion key={event.ref} event={event} />
+            <Told key={event.ref} event={event} />
           ))}
         </ul>
       )}
@@ -32,13 +32,11 @@ export function Incursions() {
   );
 }
 
-function Incursion({ event }: { event: ProtocolEvent }) {
-  const { owner_agent, incoming_agent } = event.payload as Record<string, string>;
+function Told({ event }: { event: ProtocolEvent }) {
   return (
     <li className="small" data-stop>
       <span>
-        <strong>{incoming_agent}</strong> tried to use <code>{event.scope}</code>, held by{" "}
-        {owner_agent}
+        <Incursion event={event} />
       </span>
       <span className="soft">
         <Age at={Date.parse(event.created_at)} />

@@ -89,7 +89,7 @@ function Held({ held, ...shown }: Shown & { held: Reservation }) {
         <span className={styles.swatch} aria-hidden="true" />
         <strong>{mine ? "You" : held.agent_id}</strong>
         <span className="soft small">
-          {held.scope.endsWith("*") ? "everything in it" : "only this"} for{" "}
+          {held.scope.endsWith("*") ? "everything in it" : "only this"}, for{" "}
           <Ref id={held.bead_id} />
         </span>
         {held.mode === "shared" && <Badge tone="info">Shared</Badge>}

@@ -78,7 +78,8 @@ function Shown({ past }: { past: number | null }) {
             "Clear a filter, or load older rows."
           ) : (
             <>
-              Every change is listed here. Start with <code>longhouse task start 'Parser'</code>
+              Every change is listed here. Start with{" "}
+              <code>longhouse task start "Fix the flaky test"</code>
             </>
           )}
         </Empty>

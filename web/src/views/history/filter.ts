@@ -1,4 +1,5 @@
 // Which log rows are shown, according to the address.
+import { withoutMarks } from "../../kit/words";
 import type { LogRow } from "../../live/log";
 
 export interface Wanted {
@@ -106,7 +107,7 @@ function isShort(value: unknown): boolean {
   return typeof value === "number" || (typeof value === "string" && /^\S{1,40}$/.test(value));
 }
 
-/** A text that is the name of a kind, without its underscores. */
+/** A text without Markdown marks; the name of a kind also without its underscores. */
 function plain(said: string): string {
-  return /^[a-z]+(_[a-z]+)+$/.test(said) ? inWords(said) : said;
+  return /^[a-z]+(_[a-z]+)+$/.test(said) ? inWords(said) : withoutMarks(said);
 }

@@ -1,4 +1,4 @@
-// The fence: who may write to this job now, with which token and for how long, who could before, and
+// The fence: who may write to this job now, with which claim and for how long, who could before, and
 // which late writes were refused.
 import type { JobEvent, JobView } from "../../api/types";
 import { Age, Badge, Left, Ref } from "../../kit/parts";
@@ -66,7 +66,7 @@ function Holder({ view }: { view: JobView }) {
     <dl>
       <dt>Holder</dt>
       <dd>{job.runner}</dd>
-      <dt>Token</dt>
+      <dt>Claim</dt>
       <dd>{job.revision}</dd>
       {job.claim_expires_at_ms != null && (
         <>
@@ -113,5 +113,5 @@ function lateWords(event: JobEvent): string {
     wanted?: string;
   };
   if (!late_claim) return event.message ?? "";
-  return `${wanted} by ${late_claim[0]}, with the stale token ${late_claim[1]}`;
+  return `${wanted} by ${late_claim[0]}, with the lost claim ${late_claim[1]}`;
 }

@@ -4,6 +4,7 @@ import type { Job, RadarRow } from "../../api/types";
 import { Choice } from "../../kit/Choice";
 import { Age, Badge, Empty, Link, Waiting } from "../../kit/parts";
 import { Rows } from "../../kit/Rows";
+import { withoutMarks } from "../../kit/words";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, setParams, useRoute } from "../../shell/router";
 import { useRadar } from "./radar";
@@ -84,7 +85,7 @@ function RadarItem({ job, chosen }: { job: RadarRow; chosen: boolean }) {
     <Item id={job.id} title={job.title} chosen={chosen} words={words} at={job.updated_at_ms}>
       {job.waits_for ? `waiting for ${job.waits_for} · ` : ""}
       {job.runner ? `${job.runner} · ` : ""}
-      {said}
+      {said && withoutMarks(said)}
     </Item>
   );
 }
@@ -98,7 +99,7 @@ function ListItem({ job, chosen }: { job: Job; chosen: boolean }) {
       words={STATUS[job.status]}
       at={job.updated_at_ms}
     >
-      {job.summary ?? job.runner ?? job.kind}
+      {withoutMarks(job.summary ?? job.runner ?? job.kind)}
     </Item>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
 import { Composer } from "../../kit/Composer";
-import { Age, Badge, Link, Ref, Refused, Text, type Tone } from "../../kit/parts";
+import { Age, Badge, Incursion, Link, Ref, Refused, Text, type Tone } from "../../kit/parts";
 import { sentence } from "../../kit/words";
 import { type Act, act, putAway as forgetAct } from "../../live/acts";
 import { href, usePast } from "../../shell/router";
@@ -217,17 +217,13 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
 
 function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: () => void }) {
   const { event } = props.need;
-  const said = event.payload as {
-    owner_agent?: string;
-    incoming_agent?: string;
-    resolution_hint?: string;
-  };
+  const { resolution_hint } = event.payload as { resolution_hint?: string };
   return (
     <>
       <h3 className={styles.title}>
-        {said.incoming_agent} tried to use <code>{event.scope}</code>, held by {said.owner_agent}
+        <Incursion event={event} />
       </h3>
-      {said.resolution_hint && <Text>{sentence(said.resolution_hint)}</Text>}
+      {resolution_hint && <Text>{sentence(resolution_hint)}</Text>}
       <div className="row">
         {event.bead_id && (
           <Link className="button" href={href(`/sessions/${event.bead_id}`)}>

@@ -16,7 +16,7 @@ const FILTERS: [string, string][] = [
   ["active", "Active"],
   ["exited", "Exited"],
   ["failed", "Failed"],
-  ["cancelled", "Cancelled"],
+  ["cancelled", "Canceled"],
 ];
 const STEP = 50;
 const MOST = 500;
@@ -101,7 +101,8 @@ function Nothing({ filtered }: { filtered: boolean }) {
   if (filtered) return <Empty title="No matching processes.">Clear a filter.</Empty>;
   return (
     <Empty title="No background processes yet.">
-      Start one: <code>longhouse run -d --name dev -- npm run dev</code>
+      Start one: <code>longhouse run -d --name dev -- npm run dev</code>. If the policy does not
+      allow it, the error says how to change that.
     </Empty>
   );
 }

@@ -9,7 +9,7 @@ export const STATUS: Record<Status, [string, Tone]> = {
   queued: ["Waiting for a runner", "warn"],
   running: ["Running", "ok"],
   exited: ["Exited", "plain"],
-  cancelled: ["Cancelled", "plain"],
+  cancelled: ["Canceled", "plain"],
   failed: ["Failed", "bad"],
 };
 

@@ -2,7 +2,7 @@
 import type { Person } from "../../api/person";
 import { useMay } from "../../api/roles";
 import type { Message, Moment, ProtocolEvent } from "../../api/types";
-import { Age, Badge, Link, Ref, Text, type Tone } from "../../kit/parts";
+import { Age, Badge, Incursion, Link, Ref, Text, type Tone } from "../../kit/parts";
 import { actWords, sentence, stepWords } from "../../kit/words";
 import { type Act, act } from "../../live/acts";
 import { href, route } from "../../shell/router";
@@ -156,7 +156,7 @@ function Protocol({ event }: { event: ProtocolEvent }) {
   if (event.event_type === "INCURSION") {
     return (
       <p>
-        {said.incoming_agent} tried to use <code>{event.scope}</code>, held by {said.owner_agent}.{" "}
+        <Incursion event={event} />.{" "}
         {said.incursion_kind === "exact" ? "Both scopes are the same" : "The scopes overlap"}, and
         the holder is {said.owner_liveness}.{" "}
         <span className="soft">{sentence(said.resolution_hint ?? "")}.</span>
