@@ -57,7 +57,9 @@ def register(tx: Tx, req: Register) -> Registered:
         raise InvalidRole(f"role: {req.role!r} is not a valid role")
     if req.name is None:
         name, collisions = generate(tx.ids, lambda n: bool(tx.one(sql.agent_by_id, agent_id=n)))
-        reason = f"generated: no name was requested; {collisions} generated names were taken"
+        reason = "generated: no name was requested"
+        if collisions:
+            reason += f"; candidates that were taken: {collisions}"
     else:
         name, reason = check_name(req.name), "registered: the name was free"
     token = new_token(tx)

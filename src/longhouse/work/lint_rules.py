@@ -208,8 +208,8 @@ def _of_gate(scene: Scene, step: Step) -> Iterator[LintFinding]:
             "unverifiable",
             f"MISSING_{kind.upper()}",
             step.step_id,
-            f"{kind} is not confirmed",
-            f"confirm {kind}, if true",
+            f"checkpoint {kind} is not confirmed",
+            f"confirm checkpoint {kind}, if true",
             f"confirm_{kind}",
             Verify(task=step.task_id, step_id=step.step_id, checkpoints={kind: True}),
         )
