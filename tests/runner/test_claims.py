@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
+from longhouse.runner.heartbeat import MOST_CALLS, ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.loop import Runner, offers_of
 from tests.runner.kit import Rig, own_signals, resumed
 from tests.runner.processes import alive, until
@@ -44,28 +44,61 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(make_rig: 
 def test_a_job_claimed_while_others_are_waited_for_is_followed_at_once(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (rig.claim(rig.job("done()")) for _ in range(2))
+    first, second, third = (rig.claim(rig.job("done()")) for _ in range(3))
     jobs, asked, listen = ActiveJobs(), list[list[str]](), rig.context.plane.listen
     waits, goes_on = threading.Event(), threading.Event()
 
     def noted(cmd: str, /, **args: Any) -> Any:
         asked.append(args["jobs"])
-        if args["jobs"] == [first.job_id]:
+        if args["jobs"] != [second.job_id]:
             waits.set()
             goes_on.wait(60)
         return listen(cmd, **{**args, "timeout_ms": 0})
 
     monkeypatch.setattr(rig.context.plane, "listen", noted)
     jobs.add(first)
-    threading.Thread(target=JobListener(rig.context, jobs).run, daemon=True).start()
+    JobListener(rig.context, jobs).start()
     assert waits.wait(60)
     rig("jobs.cancel", job=second.job_id)
     jobs.add(second)
     until(lambda: second.control.lost is not None, "the second job is not followed")
-    assert [second.job_id] in asked
-    for worker in (first, second):
+    jobs.add(third)
+    until(lambda: any(third.job_id in ids for ids in asked), "the third job is not followed")
+    for worker in (first, second, third):
         jobs.remove(worker)
     goes_on.set()
+    assert asked == [[first.job_id], [second.job_id], [third.job_id]]
+
+
+def test_the_calls_that_wait_for_jobs_are_bounded_however_many_jobs_run(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server limits the waits per token, and all runners of a store may share one."""
+    rig = make_rig(max_parallel=20)
+    workers = [rig.claim(rig.job("done()")) for _ in range(MOST_CALLS + 2)]
+    ids = [worker.job_id for worker in workers]
+    jobs, asked = ActiveJobs(), list[list[str]]()
+    one_returns, over = threading.Event(), threading.Event()
+
+    def waits(_cmd: str, /, **args: Any) -> Any:
+        asked.append(args["jobs"])
+        (one_returns if args["jobs"] == ids[:1] else over).wait(60)
+        return {"events": [], "jobs": [], "next_cursor": 0}
+
+    monkeypatch.setattr(rig.context.plane, "listen", waits)
+    JobListener(rig.context, jobs).start()
+    for worker in workers[:MOST_CALLS]:
+        jobs.add(worker)
+        until(lambda: len(asked) == len(jobs.all()), "a job is not followed")
+    for worker in workers[MOST_CALLS:]:
+        jobs.add(worker)
+    one_returns.set()
+    until(lambda: len(asked) > MOST_CALLS, "the last jobs are not followed")
+    for worker in workers:
+        jobs.remove(worker)
+    over.set()
+    assert asked[:MOST_CALLS] == [[job] for job in ids[:MOST_CALLS]]
+    assert asked[MOST_CALLS] == sorted([ids[0], *ids[MOST_CALLS:]])
 
 
 @pytest.mark.proves("DEL-064", "DEL-088", "DEL-135")

@@ -1,7 +1,7 @@
 """Renews leases (`Heartbeat`) and receives events of running jobs (`JobListener`).
 
 A refused heartbeat means that the claim is gone. An unanswered one means nothing yet: the child's
-guard knows how long the lease holds and ends the child when it runs out.
+guard knows how long the lease holds and ends the child when it expires.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ LAST_TTL_MS = 1_000
 LISTEN_MS = 20_000
 DEAF_S = 2.0
 MAX_HEARD = 50
+MOST_CALLS = 8
+"""How many calls wait for events at the same time: a server limits the waits per token."""
 STOP_S = 15.0
 ENDED = ("DONE", "FAILED", "CANCELED", "QUEUED")
 
@@ -51,8 +53,7 @@ class ActiveJobs:
     def follow(self, most: int) -> list[JobWorker]:
         """Wait for jobs that no one follows; up to `most` of them, now followed by the caller."""
         with self._changed:
-            self._changed.wait_for(self._unfollowed)
-            taken = self._unfollowed()[:most]
+            taken = self._changed.wait_for(self._unfollowed)[:most]
             self._followed.update(taken)
             return taken
 
@@ -62,7 +63,12 @@ class ActiveJobs:
             self._changed.notify_all()
 
     def _unfollowed(self) -> list[JobWorker]:
-        return [worker for worker in self._workers.values() if worker not in self._followed]
+        """The jobs to follow next; a lost one has no more events that concern this runner."""
+        return [
+            worker
+            for worker in self._workers.values()
+            if worker not in self._followed and worker.control.lost is None
+        ]
 
     def await_none(self, timeout_s: float | None) -> bool:
         with self._changed:
@@ -112,7 +118,7 @@ class Heartbeat:
         self._changed.set()
 
     def stop(self) -> None:
-        """Stop beating and let the lease run out at once, so that the runner reads as gone."""
+        """Stop beating and let the lease expire at once, so that the runner reads as gone."""
         self._done = True
         self._changed.set()
         if self._thread.is_alive():
@@ -173,29 +179,29 @@ def _state(workers: Sequence[JobWorker]) -> dict[str, Any]:
 class JobListener:
     """Follows the events of running jobs: a canceled job ends at once, an answer wakes its job.
 
-    A job claimed while a call already waits for others gets a call of its own; jobs whose calls
-    have returned share the next one.
+    Several calls wait at the same time, so a job claimed while others are waited for is followed at
+    once. A runner with more jobs than calls follows several of them in one call.
     """
 
     def __init__(self, context: RunnerContext, jobs: ActiveJobs) -> None:
         self._context = context
         self._jobs = jobs
 
-    def run(self) -> None:
+    def start(self) -> None:
         """Listen as long as the process lives."""
+        # One more than the slots: the call of a job that has just left may still be waiting.
+        for _ in range(min(self._context.options.max_parallel + 1, MOST_CALLS)):
+            threading.Thread(target=self._follow, name="job-listener", daemon=True).start()
+
+    def _follow(self) -> None:
         while True:
             workers = self._jobs.follow(MAX_HEARD)
-            threading.Thread(
-                target=self._follow, args=(workers,), name="job-listener", daemon=True
-            ).start()
-
-    def _follow(self, workers: list[JobWorker]) -> None:
-        try:
-            self._listen({worker.job_id: worker for worker in workers})
-        except LonghouseError:
-            time.sleep(DEAF_S)
-        finally:
-            self._jobs.unfollow(workers)
+            try:
+                self._listen({worker.job_id: worker for worker in workers})
+            except LonghouseError:
+                time.sleep(DEAF_S)
+            finally:
+                self._jobs.unfollow(workers)
 
     def _listen(self, workers: dict[str, JobWorker]) -> None:
         news = self._context.plane.listen(

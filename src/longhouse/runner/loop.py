@@ -90,8 +90,8 @@ class Runner:
         signal.signal(signal.SIGUSR1, self._on_retire)
         if self._greet():
             self._heartbeat.start()
-            for part in (self._listener.run, self._scout):
-                threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
+            self._listener.start()
+            threading.Thread(target=self._scout, name="scout", daemon=True).start()
             if not self._once and not self._context.dry_run:
                 self._tasks.start()
             self._leave.wait()
@@ -177,7 +177,7 @@ class Runner:
                 claimable = self._await_work()
 
     def _are_queued(self) -> bool:
-        """Whether any job is queued. Jobs whose lease ran out can be claimed too, but only
+        """Whether any job is queued. Jobs whose lease expired can be claimed too, but only
         `jobs.wait` reports those."""
         try:
             listed = self._context.plane.listen("jobs.list", status="QUEUED", limit=1)
