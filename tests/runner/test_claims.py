@@ -172,7 +172,7 @@ def test_a_change_of_jobs_is_told_at_once_and_renews_no_claim(rig: Rig) -> None:
 
 def test_a_slice_makes_no_call_for_nothing(rig: Rig) -> None:
     ref = rig.note()
-    rig.run(f"done({ref!r})")  # a runner fetches the behaviour pack once
+    rig.run(f"done({ref!r})")  # a runner fetches the behavior pack once
     rig.wire.calls.clear()
     job = rig.job("go_on()", f"done({ref!r})")
     with own_signals():

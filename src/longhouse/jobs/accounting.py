@@ -45,6 +45,6 @@ def account_slice(tx: Tx, req: AccountSlice) -> Reported:
     row = tx.one(sql.job_account, n=before["n"], seq=seq, now=tx.now_ms, **used_columns(req.usage))
     assert row is not None
     note_use(tx, row["n"], req.usage)
-    said = f"runner: slice {req.slice} outlived its claim; its output was kept"
+    said = f"runner: slice {req.slice} lost its runner or its claim; its output was kept"
     event = record(tx, row, "slice_recovered", said, seq=seq, refs=refs)
     return Reported(job=Job.from_row(row), event=event)

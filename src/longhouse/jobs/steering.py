@@ -64,7 +64,7 @@ class JobThread:
     example=CancelJob(job="JOB-001", reason="no longer needed"),
 )
 def cancel_job(tx: Tx, req: CancelJob) -> Moved:
-    """Cancel a queued or running job; its runner finds out with its next report."""
+    """Cancel a queued or running job; its runner can no longer report on it."""
     before = existing(tx, req.job)
     seq = tx.seqs(1)
     row = tx.one(sql.job_cancel, n=before["n"], summary=req.reason, seq=seq, now=tx.now_ms)

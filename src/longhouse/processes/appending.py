@@ -174,7 +174,7 @@ def _refuse_another_story(
     next_seq = process.state.next_seq
     raise Conflict(
         f"base_seq: the stream of {req.task_id} continues at {next_seq}, not at {req.base_seq}",
-        recovery=f"ask tool.task_held how far it is, and append from {next_seq} on",
+        recovery=f"append from {next_seq} on; see tool.task_status task_id={req.task_id}",
         hints=[{"kind": "stream", "task_id": req.task_id, "next_seq": next_seq}],
         suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how far its stream is")],
     )

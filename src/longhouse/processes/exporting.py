@@ -58,7 +58,7 @@ def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
         raise Conflict(
             f"task_id: {req.task_id} is {process.state.status}; its recording is available once it "
             "has ended",
-            recovery=f"wait until it ends, or watch it: longhouse attach {req.task_id}",
+            recovery=f"wait until it ends: longhouse wait {req.task_id}",
             suggest=[Suggestion(WaitTask(task_id=req.task_id), "wait until it ends")],
         )
     _refuse_too_long(process)

@@ -78,7 +78,7 @@ def snapshot(tx: Tx, req: SnapshotTask) -> TaskSnapshot:
             screen.scrollback.popleft()
         data = screen.snapshot()
     if len(data) > MOST_SNAPSHOT:
-        screen.drop_styles()  # text matters more than colours
+        screen.drop_styles()  # text matters more than colors
         data = screen.snapshot()
     if len(data) > MOST_SNAPSHOT:
         raise InvalidInput(

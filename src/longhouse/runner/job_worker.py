@@ -106,7 +106,7 @@ class JobWorker:
         except ClaimLost as lost:
             self._log("job.lost", why=str(lost))
         except LonghouseError as error:
-            self._log("job.unreleased", why=error.message, then="its lease will run out")
+            self._log("job.unreleased", why=error.message, then="its lease will expire")
 
     def _run(self) -> None:
         if not re.match(JOB_ID, self.job_id):  # it names files and folders

@@ -81,7 +81,7 @@ OPTIONS = (
     Option("isolation", "give each job its own git worktree", "none", choices=("none", "worktree")),
     Option(
         "skill_profile",
-        "the behaviour pack for jobs that name none",
+        "the behavior pack for jobs that name none",
         "strict",
         choices=SKILL_PROFILES,
     ),

@@ -1,4 +1,4 @@
-"""Chooses the behaviour pack for a job's agent, and its size. Deterministic; never fails a job."""
+"""Chooses the behavior pack for a job's agent, and its size. Deterministic; never fails a job."""
 
 from __future__ import annotations
 

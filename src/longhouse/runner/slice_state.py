@@ -11,7 +11,7 @@
     no answer, a bad one, out of time       report the error, pause, another SLICE, in a fresh
                                             session if this one was resumed; after
                                             max_failures in a row END as FAILED
-    its lease ran out                       another SLICE, whose prompt says so
+    its lease expired                       another SLICE, whose prompt says so
     the program cannot be started           DECLINE the job: another runner may have the program
 
 Nothing here waits, writes or makes a call: `slice_loop.py` acts on the decisions.

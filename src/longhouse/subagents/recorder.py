@@ -2,7 +2,7 @@
 
 A dispatch that cannot be recorded does not start. After that, the child's work matters more than
 its record: an ending that cannot be written is logged and retried with every heartbeat, and if the
-program dies, its records read as interrupted once their lease has run out.
+program dies, its records read as interrupted once their lease has expired.
 """
 
 from __future__ import annotations

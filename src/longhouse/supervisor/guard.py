@@ -3,7 +3,7 @@
 A separate program that uses only the standard library. As a subreaper it inherits every orphan of
 the tree, even those in other sessions, so none escapes. It ends the tree when the child exits, when
 the owner asks for it or dies (its end of the pipe closes), and when the lease that the owner keeps
-renewing runs out: a frozen runner's child stops before another runner may take the job. If the
+renewing expires: a frozen runner's child stops before another runner may take the job. If the
 guard itself is killed, the kernel kills the child, and the owner ends the rest (strays.py). One
 process is spared wherever it was started, with its descendants: the one that, according to the
 kernel, holds the lock named by `spare`.

@@ -1,4 +1,4 @@
-"""A terminal's answers to its program's queries: identity, cursor position, modes, colours.
+"""A terminal's answers to its program's queries: identity, cursor position, modes, colors.
 
 Only the process host sends them. They consist of numbers and fixed words: nothing a program printed
 can come back to it as if it had been typed.
@@ -18,7 +18,7 @@ _KNOWN = frozenset({1, 6, 7, 25, 47, 1000, 1002, 1003, 1004, 1006, 1047, 1048, 1
 
 
 def attributes(private: str, numbers: str) -> str:
-    """Answer DA: a VT220 with colours; the version matches the terminal in the browser."""
+    """Answer DA: a VT220 with colors; the version matches the terminal in the browser."""
     if numbers not in ("", "0"):
         return ""
     return {"": "\x1b[?62;22c", ">": "\x1b[>0;276;0c", "=": "\x1bP!|00000000\x1b\\"}.get(

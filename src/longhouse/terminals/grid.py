@@ -64,7 +64,7 @@ class Line:
             self.put(cols - count, " " * count, mark)
 
     def erase(self, start: int, stop: int, mark: str) -> None:
-        """Blank a range of cells, in the colour of `mark`."""
+        """Blank a range of cells, in the color of `mark`."""
         if mark == PLAIN_MARK and stop >= len(self.text) and not self.wrapped:
             self._part(start)
             self.text, self.style = self.text[:start], self.style[:start]

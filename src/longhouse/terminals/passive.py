@@ -44,7 +44,7 @@ _ANSI_MODES: Final = frozenset({"4", "20"})
 """Insert mode and new-line mode; another mode would lock the keyboard."""
 _PLAIN_WORDS: Final = frozenset({"0", "1", "2", "7", "8", "133"})
 _COLOURS: Final = frozenset({"4", "10", "11", "12", "104", "110", "111", "112"})
-"""What may follow `ESC ]`: titles, the folder, links and shell marks; colours, unless they are
+"""What may follow `ESC ]`: titles, the folder, links and shell marks; colors, unless they are
 queried."""
 
 

@@ -37,7 +37,7 @@ QUESTIONS = re.compile(
 )
 
 NOTABLE = re.compile(rb"\x1b(?:\[[0-9;]*[^0-9;mABCDGHJK]|[^\[])")
-"""Matches every query and setting, and little else: a cheap test, since most output, even colourful
+"""Matches every query and setting, and little else: a cheap test, since most output, even colorful
 output, has none."""
 
 SETTINGS = re.compile(

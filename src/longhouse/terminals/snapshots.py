@@ -60,7 +60,7 @@ def _drawn(lines: list[Line], styles: Styles, cols: int) -> Iterator[str]:
 
 
 def _can_flow_into(line: Line, styles: Styles) -> bool:
-    """Whether wrapping into this line moves the cursor there without colouring all of it."""
+    """Whether wrapping into this line moves the cursor there without coloring all of it."""
     text, style = _without_blanks(line)
     return bool(text) and not styles[style[0]].bg
 

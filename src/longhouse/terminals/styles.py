@@ -1,6 +1,6 @@
 """The styles of cells. Each style is represented by one character, so a line's styles are a string.
 
-With 24-bit colours a screen may see any number of styles, but only a limited number are in use:
+With 24-bit colors a screen may see any number of styles, but only a limited number are in use:
 unused ones are dropped from time to time.
 """
 
@@ -19,7 +19,7 @@ _MOST_MARKS = sys.maxunicode + 1
 
 
 class Style(NamedTuple):
-    """Colours as the numbers that set them, and the other attributes that are on."""
+    """Colors as the numbers that set them, and the other attributes that are on."""
 
     fg: str = ""
     bg: str = ""
@@ -63,7 +63,7 @@ def restyled(style: Style, numbers: str) -> Style:
 
 
 def _colour(head: str, more: str, words: Iterator[str]) -> str:
-    """`38;5;N`, `38;2;R;G;B`, or either with colons; empty if a number is not a colour."""
+    """`38;5;N`, `38;2;R;G;B`, or either with colons; empty if a number is not a color."""
     if more:
         kind, *rest = more.split(":")
         values = rest[-3:] if kind == "2" else rest[:1]
