@@ -30,7 +30,7 @@ FOLDER = "runners"
 
 
 class Noted(NamedTuple):
-    """One runner as described by its note; `background` if it was not started in a terminal."""
+    """One runner as described by its note; `background` if it logs to a file."""
 
     runner_id: str
     workspace: str

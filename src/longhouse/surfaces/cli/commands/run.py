@@ -133,8 +133,9 @@ command = Command(
     run=run,
     calls="tool.task_spawn",
     values_of=_values_of,
-    details="The exit code is the program's. Ctrl-C stops the program; a second Ctrl-C leaves it "
-    "running. Only programs that the policy allows are started: `longhouse policy show`.",
+    details="The exit code is the program's. Ctrl-C stops the program; a second Ctrl-C detaches "
+    "without waiting for that. Only programs that the policy allows are started: "
+    "`longhouse policy show`.",
     examples=[
         "longhouse run -- make test",
         "longhouse run --pty -- python3",
