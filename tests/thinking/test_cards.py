@@ -125,6 +125,16 @@ def test_other_content_under_one_id_is_a_new_version_and_keeps_the_rest(lh: Lh) 
     assert second["trace_seq"] != first["trace_seq"]
 
 
+@pytest.mark.parametrize("cmd", ["think.card", "think.add.test"])
+def test_a_card_without_an_id_is_a_new_card_each_time_and_the_schema_says_so(
+    lh: Lh, cmd: str
+) -> None:
+    made = [lh(cmd, card={"title": "Read after write"}) for _ in range(2)]
+    assert [one["inserted"] for one in made] == [True, True]
+    assert made[0]["card_id"] != made[1]["card_id"]
+    assert not lh("system.schema.get", cmd=cmd)["safety"]["idempotent"]
+
+
 @pytest.mark.proves("MEM-157")
 def test_a_crash_at_any_statement_leaves_neither_trace_nor_graph(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")

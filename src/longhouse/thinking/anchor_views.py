@@ -254,7 +254,7 @@ def _plain(anchors: list[Anchor]) -> Iterator[str]:
     trim=[Pop("issues", leave=1), Clip("issues.message", 80)],
 )
 def lint_anchors(tx: Tx, req: LintAnchors) -> AnchorLint:
-    """Find anchors with missing or cyclic relations, or relations to an alias."""
+    """Find broken relations and aliases of anchors, and anchors without cards."""
     issues = sorted(_faults(tx), key=lambda one: (one.severity, one.code, one.anchor, one.message))
     return AnchorLint(
         ok=not issues,

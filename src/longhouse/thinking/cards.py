@@ -32,13 +32,12 @@ _EXAMPLES: dict[str, Any] = {
     "think.card",
     also="add create think.card.add think.card.create write new think.add.card",
     writes=True,
-    idempotent=True,
     example=ThinkCard(
         card={"id": "CARD-H1", "type": "hypothesis", "title": "The cache is stale after a deploy"}
     ),
 )
 def think_card(tx: Tx, req: ThinkCard) -> CardWritten:
-    """Write a card to the trace and the graph; writing it twice has no effect."""
+    """Write a card to the trace and the graph; the same card with the same id is written once."""
     return _written(tx, req, None)
 
 
@@ -82,7 +81,6 @@ def _declare(kind: str) -> None:
         f"think.add.{kind}",
         also=_WORDS.get(kind, ""),
         writes=True,
-        idempotent=True,
         example=example,
     )(add)
 

@@ -69,7 +69,7 @@ def seed(tx: Tx, req: Seed) -> Seeded:
     op="reasoning.pipeline",
     writes=True,
     example=Pipeline(
-        frame="Search is slow since the last release.",
+        frame="Search has been slow since the last release.",
         hypothesis="The new index is not used.",
         test="Compare the query plans of both releases.",
         evidence="CMD: make plans; the new plan scans the table.",

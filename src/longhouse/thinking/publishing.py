@@ -141,7 +141,7 @@ def _candidates(tx: Tx, graph: GraphView, req: MergeNominal) -> list[Node]:
 
 
 def _groups(nodes: Sequence[Node]) -> list[tuple[Node, list[Node]]]:
-    """Groups of cards with the same words, ignoring case, spacing and final punctuation."""
+    """Groups of cards with the same words, ignoring case, spacing and a final `.` or `!`."""
     alike: dict[tuple[str, str, str], list[Node]] = {}
     for node in nodes:
         if node.status != "superseded" and not node.id.startswith(PUBLISHED):

@@ -1,7 +1,7 @@
 """Writing a card: a note in the trace and a node in the graph, both or neither.
 
-Writing the same card again changes nothing. Different content under one id is a new version; edges,
-pins and tags that the call does not mention stay.
+Writing the same card under one id again changes nothing. Different content is a new version; edges,
+pins and tags that the call does not mention stay. A card without an id gets a new one.
 """
 
 from __future__ import annotations

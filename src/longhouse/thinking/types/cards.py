@@ -130,7 +130,7 @@ class AddCard(Traced[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
 
 class ThinkCard(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write a card to the trace and the graph; writing it twice has no effect."""
+    """Write a card to the trace and the graph; the same card with the same id is written once."""
 
 
 class AddFrame(AddCard["CardWritten"], frozen=True, kw_only=True):

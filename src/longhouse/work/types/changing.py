@@ -172,7 +172,7 @@ class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
     hanging: (
         Annotated[
             Literal["end", "keep"],
-            Meta(description="end its jobs, leases and reservations, or keep all but leases"),
+            Meta(description="end or keep its jobs and reservations; `end` also ends leases"),
             also("force", "jobs", "cascade"),
         ]
         | None
