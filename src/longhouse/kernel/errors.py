@@ -208,7 +208,7 @@ class RevisionMismatch(Conflict):
 
 
 class MergeNotSupported(Conflict):
-    """A branch can only be merged into its own base."""
+    """A branch's graph can only be merged into the branch's own base."""
 
     code = "MERGE_NOT_SUPPORTED"
 
@@ -222,7 +222,7 @@ class WorkspaceLocked(LonghouseError):
 
 
 class WorkspaceNotAllowed(LonghouseError):
-    """That workspace is not on this server's list."""
+    """The server or your token does not allow that workspace."""
 
     code = "WORKSPACE_NOT_ALLOWED"
     status = 403

@@ -5187,7 +5187,7 @@ export interface ThinkCapsule {
   next: CapsuleNext;
 }
 
-/** Write a card to the trace and the graph; writing it twice has no effect. */
+/** Write a card to the trace and the graph; the same card with the same id is written once. */
 export interface ThinkCard {
   target?: string | TargetRef | null;
   branch?: string | null;
