@@ -21,7 +21,7 @@ store itself otherwise; the result is the same.
   `longhouse call` prints the response envelope instead.
 - The exit code is 0 if `ok` is true. Otherwise it names the kind of error: 2 the command line is
   wrong, 3 something does not exist, 4 the current state does not allow it, 5 you are not allowed
-  to, 6 the store failed, 7 the server cannot be reached, 70 a defect in Longhouse, 74 the output
+  to, 6 the store failed, 7 the server cannot be reached, 70 a bug in Longhouse, 74 the output
   could not be written, for example because the disk is full. Commands that check or wait for
   something exit with 1 if the answer is no.
 - Output is colored only on a terminal, and never if `NO_COLOR` is set.

@@ -88,7 +88,7 @@ def test_a_hostile_answer_is_an_error_and_no_traceback(sh: Shell, name: str) -> 
                 said = ran.out + ran.err
                 assert "Traceback" not in said
                 assert not any(char in said for char in "\x1b\x07\u202e"), words
-                assert "a defect in Longhouse" not in said, (words, said)
+                assert "a bug in Longhouse" not in said, (words, said)
                 said.encode()
 
 

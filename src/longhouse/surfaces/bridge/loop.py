@@ -398,5 +398,5 @@ class Search:
         except LonghouseError as error:
             self._found = error
         except Exception as error:
-            self._found = InternalError(f"a defect in Longhouse: {type(error).__name__}: {error}")
+            self._found = InternalError(f"a bug in Longhouse: {type(error).__name__}: {error}")
         os.write(self._signal[1], b".")

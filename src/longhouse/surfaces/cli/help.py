@@ -50,7 +50,7 @@ def _overview(output: Console) -> Iterator[str]:
     yield from _table([(flag_words(flag), explained(flag)) for flag in GLOBALS], output)
     yield ""
     yield "Run `longhouse COMMAND --help` for details. All global flags except --json, --help and"
-    yield "--version can also be set in the environment (LONGHOUSE_DIR, …) or in"
+    yield "--version can also be set in the environment (LONGHOUSE_DIR, …) and, except --dir, in"
     yield "~/.config/longhouse/config.toml."
 
 

@@ -153,7 +153,7 @@ def _fail(error: LonghouseError, line: ParsedLine, output: Console, *, as_json: 
 
 
 def _defect(error: Exception, cli: Cli) -> LonghouseError:
-    """A defect here or in the server we asked; the traceback is printed only on request."""
+    """A bug here or in the server we asked; the traceback is printed only on request."""
     if wants_tracebacks():
         import traceback
 
@@ -164,7 +164,7 @@ def _defect(error: Exception, cli: Cli) -> LonghouseError:
             f"the server at {url} sent an answer that this version cannot read: {what}",
             recovery="check whether it runs the same version: longhouse doctor",
         )
-    return InternalError(f"a defect in Longhouse: {what}")
+    return InternalError(f"a bug in Longhouse: {what}")
 
 
 def _command_line_or_none(action: Mapping[str, Any], cli: Cli | None) -> str | None:

@@ -128,7 +128,7 @@ command = Command(
         Flag("timeout", "stop it after this many seconds", "S", kind=int),
         Flag("idle-timeout", "stop it after this many seconds without output", "S", kind=int),
         Flag("job", "the job it belongs to", "JOB"),
-        Flag("lifetime", "stop it when this ends", "WHAT", choices=("job", "workspace")),
+        Flag("lifetime", "stop it with its job, or not", "WHAT", choices=("job", "workspace")),
     ],
     run=run,
     calls="tool.task_spawn",
