@@ -1,6 +1,6 @@
 """What background processes may do: a pure decision from a profile, rules and a request.
 
-`safe` permits only what a rule allows; `full-auto` permits everything that no rule forbids. A deny
+`safe` permits only what a rule allows; `full-auto` permits everything that no rule denies. A deny
 rule always wins. The server decides when a task is requested and again when its turn comes, and the
 runner before starting it, each with its own profile, both with this function.
 """
@@ -66,7 +66,7 @@ def decide(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) -> P
         return _program(profile, rules, asked)
     denied = _first(rules, "deny", lambda rule: _names(rule, asked.tool))
     if denied:
-        return PolicyDecision(False, denied.id, f"{denied.id} forbids {asked.tool}")
+        return PolicyDecision(False, denied.id, f"{denied.id} denies {asked.tool}")
     allowed = _first(rules, "allow", lambda rule: _names(rule, asked.tool))
     if allowed:
         return PolicyDecision(True, allowed.id, f"{allowed.id} allows {asked.tool}", (allowed.id,))
@@ -89,7 +89,7 @@ def _program(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) ->
             return PolicyDecision(
                 False,
                 f"{profile}.unreadable",
-                "a rule forbids some commands, and this line contains "
+                "a rule denies some commands, and this line contains "
                 "more than simple commands, so it cannot be checked",
             )
         if profile != "full-auto":
@@ -101,7 +101,7 @@ def _program(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) ->
     for words in commands or ():
         denied = _first(rules, "deny", lambda rule, w=words: _admits(rule, asked.tool, w))
         if denied:
-            return PolicyDecision(False, denied.id, f"{denied.id} forbids {' '.join(words)[:80]!r}")
+            return PolicyDecision(False, denied.id, f"{denied.id} denies {' '.join(words)[:80]!r}")
         allowed = _first(
             rules,
             "allow",
@@ -132,7 +132,7 @@ def _environment(
             denied = _first(rules, "deny", lambda rule, v=variable: _admits(rule, "env", [v]))
             if denied:
                 return PolicyDecision(
-                    False, denied.id, f"{denied.id} forbids the variable {variable}"
+                    False, denied.id, f"{denied.id} denies the variable {variable}"
                 )
         if source and source.startswith(_OURS):
             why = f"{source} is the runner's own variable, which no program may receive"
@@ -151,7 +151,7 @@ def _environment(
 
 def _by_profile(profile: str, why: str) -> PolicyDecision:
     if profile == "full-auto":
-        return PolicyDecision(True, "full-auto.default", "full-auto allows what no rule forbids")
+        return PolicyDecision(True, "full-auto.default", "full-auto allows what no rule denies")
     return PolicyDecision(False, f"{profile}.default", why)
 
 

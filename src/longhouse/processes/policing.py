@@ -100,7 +100,7 @@ def allow(tx: Tx, req: AllowTool) -> RuleMade:
     example=WithdrawRule(rule="RULE-001"),
 )
 def withdraw(tx: Tx, req: WithdrawRule) -> RuleMade:
-    """Withdraw a rule: from now on it neither allows nor forbids anything."""
+    """Withdraw a rule: from now on it neither allows nor denies anything."""
     row = taken_back(tx, sql.rule_withdraw, req.rule, ShowPolicy())
     rule = msgspec.json.decode(row["rule"], type=PolicyRule)
     return RuleMade(rule=rule, profile=tx.facts.of(ProcessFacts).profile, in_force=False)

@@ -2,7 +2,7 @@
 
     claim the store → open the house → listen → announce → serve → drain → close → withdraw
 
-Import this only to serve: it loads the web server, which takes about a second.
+Import this only to serve: it loads the web server, which is slow to import.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | No
     message = error.message.removesuffix(f"; fix: {fix}")  # printed on its own line
     about = _FIELD.fullmatch(message)
     if about and (own := _own(line.command, about[1])):
-        message = _written(own) + about[2].replace(": is missing", " is missing", 1)
+        message = _written(own) + about[2]
     if fix:
         given = _GIVEN.fullmatch(fix)
         own = _own(line.command, given[1]) if given else None
