@@ -24,7 +24,6 @@ __all__ = [
     "RunnerOffers",
     "candidates",
     "heartbeat",
-    "notice",
     "present",
     "who_is_there",
 ]

@@ -1,4 +1,4 @@
-"""What the room's handlers need to know about the house."""
+"""The facts about the house that this room's handlers need."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 main thread           starts the others, waits for a signal, drains
 scout                 lists and claims jobs while a slot is free, waits in `jobs.wait` for more
-heartbeat, listener   see heartbeat.py
+heartbeat, listeners  see heartbeat.py
 one thread per job    see job_worker.py
 background processes  see tool_tasks/speaker.py
 """
@@ -279,7 +279,7 @@ class Runner:
         """Account for unreported slices, whose runner was killed or lost its claim."""
         try:
             account_for_lost(self._context)
-        except Exception as error:  # jobs go on without it
+        except Exception as error:  # jobs continue without it
             self._context.log("slice.uncounted", why=repr(error))
 
     def _rest(self, *, short: bool) -> None:

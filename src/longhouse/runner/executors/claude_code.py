@@ -119,7 +119,7 @@ def _server(slice: Slice) -> dict[str, Any]:
 
 
 def _permissions(sandbox: Sandbox) -> list[str]:
-    """Nobody can answer a permission prompt: what is not allowed is denied, and the run goes on."""
+    """No one can answer a permission prompt: what is not allowed is denied; the run continues."""
     if sandbox == "read-only":
         return ["--permission-mode", "dontAsk", "--allowedTools", ",".join(_READ)]
     if sandbox == "full" and os.geteuid() != 0:  # the CLI refuses this as root
