@@ -9,10 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
+from errno import EMFILE
 from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
 
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.host.journal import Journal, read_journal
+from longhouse.runner.host.task import boot_id
 from tests.runner.host.kit import Hosted, lives
 from tests.runner.processes import until
 
@@ -90,6 +95,18 @@ def test_a_task_of_another_boot_has_ended(host: Hosted) -> None:
     path.write_text(json.dumps({**record, "boot": "another"}) + "\n")
     host.client.ask("list")
     assert host.ended(task)["cause"] == "host_lost"
+
+
+def test_a_boot_that_cannot_be_read_once_is_not_taken_for_another_boot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise a host short of files would give up tasks that are alive, as long as it runs."""
+    boot_id.cache_clear()
+    with monkeypatch.context() as short:
+        short.setattr(Path, "read_text", Mock(side_effect=OSError(EMFILE, os.strerror(EMFILE))))
+        with pytest.raises(OSError, match="Too many open files"):
+            boot_id()
+    assert boot_id() == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def test_a_torn_record_is_cut_off_and_the_next_one_stands_on_a_line_of_its_own(

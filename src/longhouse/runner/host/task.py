@@ -60,10 +60,7 @@ class HostRefused(Exception):
 @cache
 def boot_id() -> str:
     """Changes at every boot: no process of another boot is alive."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 class HostedTask:
