@@ -57,7 +57,7 @@ def base_of(tx: Tx, branch: Branch) -> str:
     ],
 )
 def diff_documents(tx: Tx, req: DiffDocument) -> DocumentDiff:
-    """List entries of a document that branch `to` shows and `from` does not."""
+    """List entries of a document that `to` shows and `from` lacks."""
     seen = view_of(tx, req.from_, req.doc, req.as_of, field="from")
     view = view_of(tx, req.to, req.doc, req.as_of, field="to")
     rows = tail(tx, view, before=req.cursor, limit=req.limit + 1, after=shared_with(view, seen))

@@ -183,9 +183,7 @@ def target_info(tx: Tx, target: Target) -> TargetInfo:
         info: TargetInfo | None = resolve(tx, target_id)
         if info is not None:
             return info
-    raise UnknownId(
-        f"target: there is no {target_id}", recovery="copy an id from status or tasks.radar"
-    )
+    raise UnknownId(f"target: there is no {target_id}", recovery="copy an id from tasks.context")
 
 
 def ensure_target(tx: Tx, target_id: str) -> ReasoningRef:

@@ -46,7 +46,7 @@ TEMPLATES = {
     trim=[Clip("note.content", 400), Drop("note.meta")],
 )
 def create_idea(tx: Tx, req: CreateIdea) -> IdeaCreated:
-    """Write a note on a branch, which is created if needed and checked out."""
+    """Create or check out a branch, and write a note on it."""
     content = _content(req)
     previous = standing(tx).checkout
     branch, base, created = _branch(tx, req)

@@ -44,7 +44,7 @@ _LINTED = 200
     ),
 )
 def upsert_knowledge(tx: Tx, req: UpsertKnowledge) -> CardWritten:
-    """Write down something worth remembering; the same title updates it."""
+    """Write down something to remember; the same title updates it."""
     draft = parse_card(req.card, forced=KIND)
     anchor = req.anchor.lower() if req.anchor else None
     if not draft.title and not draft.text:

@@ -209,7 +209,7 @@ def _of_gate(scene: Scene, step: Step) -> Iterator[LintFinding]:
             f"MISSING_{kind.upper()}",
             step.step_id,
             f"checkpoint {kind} is not confirmed",
-            f"confirm checkpoint {kind}, if true",
+            f"confirm checkpoint {kind}, if it is met",
             f"confirm_{kind}",
             Verify(task=step.task_id, step_id=step.step_id, checkpoints={kind: True}),
         )

@@ -158,7 +158,7 @@ def _with(where: str, before: list[str], op: PatchOp, kind: Any) -> list[str]:
     if line not in before:
         raise InvalidInput(
             f"{where}.value: {op.field} has no {line[:60]!r}; fix: {where}.op=append",
-            recovery="copy the exact text from tasks.resume",
+            recovery="copy the exact text that `open` shows for it",
         )
     return [old for old in before if old != line]
 

@@ -43,7 +43,7 @@ INBOX = "Inbox"
     example=CreatePlan(title="Faster search"),
 )
 def create_plan(tx: Tx, req: CreatePlan) -> PlanCreated:
-    """Create a plan; with parent=, steps=, assignee= or kind=task, a task instead."""
+    """Create a plan, or a task if parent=, steps=, assignee= or kind=task is given."""
     as_task = req.parent is not None or bool(req.steps) or req.assignee is not None
     kind = req.kind or ("task" if as_task else "plan")
     wrong = [

@@ -60,7 +60,7 @@ _BULLET = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\[[ xX]?\]\s+)?")
     ),
 )
 def decompose(tx: Tx, req: Decompose) -> Decomposed:
-    """Append steps to a task, or below one of its steps if you pass parent=."""
+    """Add steps to a task; with parent=, below one of its steps."""
     row = task_of(tx, req)
     must_be_open(row)
     task = touch(tx, row, req.expected_revision)

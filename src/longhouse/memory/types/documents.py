@@ -196,7 +196,7 @@ class DocumentList(Result, frozen=True, kw_only=True):
 
 
 class DiffDocument(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """List entries of a document that branch `to` shows and `from` does not."""
+    """List entries of a document that `to` shows and `from` lacks."""
 
     from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "left", "branch")]
     to: Annotated[BranchName, also("dest", "into", "to_branch", "right", "head")]

@@ -396,7 +396,7 @@ class Playbook(Result, frozen=True, kw_only=True):
 
 
 class CreateIdea(Request["IdeaCreated"], frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Write a note on a branch, which is created if needed and checked out."""
+    """Create or check out a branch, and write a note on it."""
 
     name: BranchName | None = None
     from_: BranchName | None = None

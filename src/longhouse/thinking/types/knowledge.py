@@ -24,7 +24,7 @@ __all__ = [
 
 
 class UpsertKnowledge(AddCard["CardWritten"], frozen=True, kw_only=True):
-    """Write down something worth remembering."""
+    """Write down something to remember; the same title updates it."""
 
     anchor: AnchorId | None = None
 
