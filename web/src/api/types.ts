@@ -1217,7 +1217,7 @@ export interface CreateDone {
   override?: Override | null;
 }
 
-/** Write a note on a branch, which is created if needed and checked out. */
+/** Create or check out a branch, and write a note on it. */
 export interface CreateIdea {
   name?: string | null;
   from?: string | null;
@@ -1449,7 +1449,7 @@ export interface Diagnostics {
   has_more: boolean;
 }
 
-/** List entries of a document that branch `to` shows and `from` does not. */
+/** List entries of a document that `to` shows and `from` lacks. */
 export interface DiffDocument {
   from: string;
   to: string;
@@ -5378,7 +5378,7 @@ export interface UpdateJob {
   reason?: string | null;
 }
 
-/** Write down something worth remembering. */
+/** Write down something to remember; the same title updates it. */
 export interface UpsertKnowledge {
   target?: string | TargetRef | null;
   branch?: string | null;
