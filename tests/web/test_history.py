@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from tests.processes.kit import out, running
-from tests.web.conftest import Visit, World
+from tests.web.conftest import Visit, World, fits_a_phone
 
 WINDOW = 300
 """How many log rows a tab starts with."""
@@ -55,6 +55,19 @@ def test_a_row_is_opened_and_the_log_is_rewound_to_it(world: World, visit: Visit
     page.get_by_label("Rewind").press("Home")
     expect(rows(page)).to_have_count(1)
     expect(page).to_have_url(f"{world.house.url}/history?ws={world.workspace}&as_of=1")
+
+
+def test_on_a_phone_an_open_row_about_a_long_name_is_not_cut_off(
+    world: World, visit: Visit
+) -> None:
+    world("system.init")
+    world("vcs.notes.commit", content="All of it.", doc="a-long-name-" * 6)
+    page = visit("/history")
+    rows(page).filter(has_text="note").get_by_role("link").first.click()
+    drawer = page.get_by_role("dialog")
+    expect(drawer.get_by_role("link", name="All rows about a-long-name-")).to_be_visible()
+    fits_a_phone(page)
+    assert drawer.evaluate("(shown) => shown.scrollWidth <= shown.clientWidth")
 
 
 def test_a_long_log_is_read_back_as_far_as_a_filter_needs(world: World, visit: Visit) -> None:
