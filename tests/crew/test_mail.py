@@ -51,7 +51,9 @@ def test_the_first_thing_that_is_wrong_is_named(lh: Lh) -> None:
     nobody = note(to="no-body", category="NOPE", bead_id=" ", subject=" ")
     assert lh.refused("agents.send", **ghost, **nobody)["code"] == "UNKNOWN_SENDER"
     amber = join(lh, "amber-otter")
-    assert lh.refused("agents.send", **amber, **nobody)["code"] == "UNKNOWN_RECIPIENT"
+    refused = lh.refused("agents.send", **amber, **nobody)
+    assert refused["code"] == "UNKNOWN_RECIPIENT"
+    assert refused["message"] == "to: there is no agent 'no-body'"
     join(lh, "cobalt-harbor")
     before = fingerprint(lh)
     for changes, code in (

@@ -55,12 +55,14 @@ def holds(row: Row, token: str | None) -> bool:
     return token is not None and hmac.compare_digest(row["token_digest"], digest(token))
 
 
-def existing(tx: Tx, agent_id: str, error: type[AgentNotFound] = AgentNotFound) -> Row:
-    """The identity with this name; raises `error` if there is none."""
+def existing(
+    tx: Tx, agent_id: str, error: type[AgentNotFound] = AgentNotFound, field: str = "agent"
+) -> Row:
+    """The identity with this name, which `field` gave; raises `error` if there is none."""
     name = agent_id.strip()
     if row := tx.one(sql.agent_by_id, agent_id=name):
         return row
-    raise error(f"agent: there is no agent {name[:80]!r}")
+    raise error(f"{field}: there is no agent {name[:80]!r}")
 
 
 def acting(

@@ -41,7 +41,7 @@ def recipients(tx: Tx, sender: str, to: str) -> list[str]:
         if not rows:
             raise UnknownRecipient(f"to: no agents found with role {role[:80]!r}")
     else:
-        found = existing(tx, to, UnknownRecipient)
+        found = existing(tx, to, UnknownRecipient, "to")
         if found["retired_at_ms"] is not None:
             raise UnknownRecipient(f"to: {found['agent_id']} has retired")
         return [found["agent_id"]]

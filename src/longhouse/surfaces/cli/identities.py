@@ -38,7 +38,11 @@ def kept_token(cli: Cli, name: str) -> str | None:
 def keep(cli: Cli, name: str, token: str) -> Path:
     """Save a token atomically in a file that only its owner can read."""
     path = token_file(cli, name)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (
+        path.parent.parent,
+        path.parent,
+    ):  # `parents=True` would leave the outer one open
+        folder.mkdir(exist_ok=True, mode=0o700)
     write_private(path, f"{token}\n".encode())
     return path
 
