@@ -102,6 +102,7 @@ def test_what_policy_forbids_is_refused_with_the_line_that_allows_it(sh: Shell) 
     assert refused.code == 5
     assert "policy allow exec 'make test'" in refused.err
     assert "no rule allows 'make test'" in sh("logs", "PROC-001").err
+    assert sh("cancel", "PROC-001").out == "PROC-001 already failed\n"
     assert "deny by safe.default" in sh("policy", "test", "exec", "--", "make", "test").out
     assert sh("policy", "allow", "exec", "make test").out == "RULE-001 allows exec make test\n"
     assert "allow by RULE-001" in sh("policy", "test", "exec", "--", "make", "test").out

@@ -214,7 +214,7 @@ def test_who_is_told_of_an_end_is_said_by_rules(sh: Shell) -> None:
     sh("call", "agents.register", "name=ada", "role=ui")
     words = ("--name", "tests", "--ending", "failure", "--agent", "ada")
     made = sh("policy", "wakeup", "add", *words)
-    assert made.out == "WAKE-001 notifies ada of each failure named tests\n"
+    assert made.out == "WAKE-001 notifies ada of each failure of processes named tests\n"
     assert "WAKE-001  ada" in sh("policy", "wakeup", "list").out
     assert sh("policy", "wakeup", "remove", "WAKE-001").out == "WAKE-001 is removed\n"
     assert "an agent or a job" in sh("policy", "wakeup", "add", "--name", "x").err

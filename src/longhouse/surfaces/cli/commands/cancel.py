@@ -11,8 +11,10 @@ def run(cli: Cli, task: str, reason: str | None = None) -> Shown:
     task_id = find_task(cli, task)["task_id"]
     result = cli.call("tool.task_cancel", task_id=task_id, reason=reason)
     status = result["task"]["status"]
-    ended = status not in ("queued", "running")
-    said = f"{task_id} is {status}" if ended else f"{task_id} is stopping; it is still {status}"
+    if status in ("queued", "running"):
+        said = f"{task_id} is stopping; it is still {status}"
+    else:
+        said = f"{task_id} is cancelled" if status == "cancelled" else f"{task_id} already {status}"
     return Shown(result, [said])
 
 

@@ -86,9 +86,9 @@ def _who(rule: dict[str, Any]) -> str:
 def _what(rule: dict[str, Any]) -> str:
     """Which exits a rule is about, in words."""
     ends = {"success": "each success", "failure": "each failure"}
-    words = [ends.get(rule.get("ending", "any"), "each exit")]
-    words += [f"of {rule['tool']}"] if rule.get("tool") else []
-    words += [f"named {rule['name']}"] if rule.get("name") else []
+    words = [ends.get(rule.get("ending", "any"), "each exit"), "of"]
+    words += [rule["tool"]] if rule.get("tool") else []
+    words += ["processes", f"named {rule['name']}"] if rule.get("name") else ["processes"]
     return " ".join(words)
 
 
