@@ -112,7 +112,7 @@ def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
         note(
             "CONTEXT_EMPTY",
             "no document has an entry",
-            "write a first note with vcs.notes.commit",
+            f"write a first note with vcs.notes.commit content={first.content!r}",
             first,
             "recover.first.note",
         )
