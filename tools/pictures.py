@@ -37,7 +37,7 @@ NEEDED = (
     Shot("now", "/", "Keep the tabs"),
     Shot("sessions", "/sessions/{ranking}", "Which date counts?"),
     Shot("processes", "/processes/{process}", "queries answered"),
-    Shot("work", "/work/{parser}", "Port the fixtures"),
+    Shot("work", "/work/{parser}", "JOB-001"),
 )
 TAKEN_OVER = (
     Shot("jobs", "/jobs/{measure}", "Refused late writes"),
