@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.memory.targeting import leave_focus
 from longhouse.store.engine import Row
@@ -64,8 +66,11 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
         ]
         raise Conflict(
             f"task: {first} waits for {task_id}",
-            recovery=f"remove {task_id} from its dependencies first: tasks.edit task={first}",
-            suggest=[Suggestion(Edit(task=first, depends_on=others), f"stop {first} waiting")],
+            recovery=f"remove the dependency first: tasks.edit task={first} depends_on="
+            + msgspec.json.encode(others).decode(),
+            suggest=[
+                Suggestion(Edit(task=first, depends_on=others), f"let {first} no longer wait")
+            ],
         )
     steps = list(tree_of(tx, task_id).working_order())
     guard(tx, *steps)

@@ -244,7 +244,9 @@ class TokenCreated(Result, frozen=True, kw_only=True):
 class ListTokens(Request, frozen=True, kw_only=True):
     """List the tokens."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=64, description="one token")] | None = None
+    id: Annotated[str, Meta(min_length=1, max_length=64, description="only this token")] | None = (
+        None
+    )
     limit: Limit = 100
 
 

@@ -34,7 +34,8 @@ RootDir = Annotated[
     Meta(
         min_length=1,
         max_length=1000,
-        description="codex, claude, or a folder inside those that the user allows",
+        description="codex, claude, or a folder inside those that the user allows; "
+        "defaults to the first that exists",
         examples=["codex"],
     ),
 ]
