@@ -31,7 +31,7 @@ def test_an_empty_house_is_told_to_start_a_task(lh: Lh, cmd: str) -> None:
 
 def test_an_empty_house_says_so_and_lacks_nothing_to_say_it(lh: Lh) -> None:
     status = lh("status")
-    assert status["headline"] == "workspace acme is new: nothing has been written yet"
+    assert status["headline"] == "workspace acme is new: nothing was written yet"
     assert status.keys().isdisjoint({"job", "held", "inbox", "since", "target", "last_doc_entry"})
     assert lh("tasks.execute.next")["headline"] == "start a task"
     found = lh("system.diagnostics")

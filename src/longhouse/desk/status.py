@@ -118,7 +118,7 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
     if exists:
         headline = f"{tx.workspace} at seq {seq}"
     else:
-        headline = f"workspace {tx.workspace} is new: nothing has been written yet"
+        headline = f"workspace {tx.workspace} is new: nothing was written yet"
     return Status(
         workspace=tx.workspace,
         headline=headline,
