@@ -47,7 +47,7 @@ def start(house: House, name: str) -> RunnerProcess:
     )
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.proves("DEL-043", "DEL-099")
 def test_every_job_ends_exactly_once_however_runners_and_servers_die(
     tmp_path: Path, postgres_url: str
@@ -74,7 +74,7 @@ def test_every_job_ends_exactly_once_however_runners_and_servers_die(
             lambda: not _left(houses[0]),
             "jobs are left: ",
             lambda: str(_left(houses[0])),
-            timeout_s=240,
+            timeout_s=480,
         )
         for job in jobs:
             tail = houses[0].served("jobs.tail", workspace="acme", job=job, limit=200)["events"]
