@@ -113,7 +113,7 @@ CASES: dict[int, tuple[str, str]] = {
         "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none",
     ),
     24: (
-        "each recipient of a hand-off to a role accepts for itself",
+        "each recipient of a handoff to a role accepts for itself",
         "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none",
     ),
     25: (

@@ -2,7 +2,7 @@
 
 Owns identities, their liveness, reservations, protocol events and the inbox. It reads work items
 through one small interface (`items`) and links to them by id; the only thing it changes about one
-is the assignee, when a hand-off is accepted.
+is the assignee, when a handoff is accepted.
 """
 
 from longhouse.crew.room import room

@@ -1,6 +1,6 @@
 """Work items as the crew sees them: one small interface, so that any tracker can be the source.
 
-The crew links to items and shows who works on them. It changes only the assignee, when a hand-off
+The crew links to items and shows who works on them. It changes only the assignee, when a handoff
 is accepted. `CrewFacts` chooses the source from the settings.
 """
 

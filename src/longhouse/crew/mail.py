@@ -97,7 +97,7 @@ def _event(
     """The event that records a message.
 
     INFO and DECISION are protocol events. Free text with the other two categories is only mail,
-    because it lacks the required fields of a hand-off or a blocked report.
+    because it lacks the required fields of a handoff or a blocked report.
     """
     snippet = clip(body, 200)
     if category in NEEDS_ACK:

@@ -138,7 +138,7 @@ def _issues(cards: list[Card]) -> list[KnowledgeIssue]:
             KnowledgeIssue(
                 severity="warning",
                 code="KNOWLEDGE_TOO_MUCH",
-                message=f"{len(cards)} cards are too many to read; keep at most {MANY}",
+                message=f"{len(cards)} cards are too many to read; consolidate to {MANY} or fewer",
                 ids=[],
             )
         )

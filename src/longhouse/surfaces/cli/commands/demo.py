@@ -65,7 +65,7 @@ command = Command(
     run=run,
     details="""\
 Needs no model, no key and no repository, and touches none of your stores. In ten minutes you see a
-question and its answer, a hand-off, a reservation conflict, a killed runner, a takeover and proof.
+question and its answer, a handoff, a reservation conflict, a killed runner, a takeover and proof.
 Open the page that it prints and watch, or take part: your answers there count.""",
     examples=["longhouse demo", "longhouse demo --speed 10"],
 )
