@@ -122,6 +122,7 @@ def test_what_both_changed_becomes_one_conflict_and_is_left_alone(clash: Lh) -> 
     done = merge(clash)
     assert (done["merged"], done["conflicts_created"]) == (2, 1)
     assert done["conflict_ids"] == dry["conflict_ids"]
+    assert [(c["key"], c["status"]) for c in done["conflicts"]] == [("A", "open")]
     assert re.fullmatch(r"CONFLICT-[0-9a-f]{32}", done["conflict_ids"][0])
     assert titles(clash)["A"] == "ours"
     apply(clash, node("A", title="ours again"))

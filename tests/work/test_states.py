@@ -60,6 +60,21 @@ def test_a_plan_closes_whatever_its_tasks_do(lh: Lh) -> None:
     assert lh("tasks.complete", plan="PLAN-001")["plan"]["status"] == "DONE"
 
 
+def test_a_task_is_parked_until_a_given_time(lh: Lh) -> None:
+    until = lh.clock.now_ms() + 5_000
+    timer = {"status": "PARKED", "parked_until_ts_ms": until}
+    parked = lh("tasks.complete", task=new_task(lh), **timer)["task"]
+    assert parked["parked_until_ts_ms"] == until
+
+
+def test_a_plans_checklist_keeps_its_document_until_it_is_unlinked(lh: Lh) -> None:
+    new_task(lh)
+    lh("tasks.plan", plan="PLAN-001", steps=["one", "two"], doc="plans/search")
+    kept = lh("tasks.plan", plan="PLAN-001", advance=True)["plan"]
+    assert (kept["current"], kept["doc"]) == (1, "plans/search")
+    assert "doc" not in lh("tasks.plan", plan="PLAN-001", doc="")["plan"]
+
+
 def test_a_parked_task_wakes_in_its_time_and_forgets_the_timer_when_it_leaves(lh: Lh) -> None:
     task = new_task(lh)
     parked = lh("tasks.complete", task=task, status="PARKED", parked_for_s=DAY_S)["task"]
