@@ -177,3 +177,22 @@ def test_what_was_dropped_in_a_jam_can_be_put_again_afterwards(
     assert background.settle(60)
     background.close()
     assert ran[-1] == "again"
+
+
+def test_a_reaction_that_already_waits_is_not_queued_twice() -> None:
+    background = aftermath.Background("test")
+    ran: list[str] = []
+    entered, free = threading.Event(), threading.Event()
+
+    def jam() -> None:
+        entered.set()
+        free.wait(60)
+
+    background.put(jam)
+    assert entered.wait(60)
+    for name in ("one", "other", "one"):
+        background.put(partial(ran.append, name), name)
+    free.set()
+    assert background.settle(60)
+    background.close()
+    assert ran == ["one", "other"]

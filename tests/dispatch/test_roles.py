@@ -182,3 +182,14 @@ def test_a_reply_on_the_radar_is_a_managers(lh: Lh) -> None:
     assert lh.house.call("jobs.radar", {}, Caller(Role.AGENT)).success
     assert lh.house.call("jobs.radar", reply, Caller(Role.AGENT)).code == "FORBIDDEN"
     assert lh.house.call("jobs.radar", reply, Caller(Role.MANAGER)).success
+
+
+def test_an_agents_token_moves_only_the_agents_own_focus(lh: Lh) -> None:
+    shared, own = (
+        lh("tasks.plan.create", title=title, kind="task")["id"] for title in ("Shared", "Own")
+    )
+    lh("tasks.focus.set", task=shared)
+    ada = Caller(Role.AGENT, agent="ada")
+    assert lh.house.call("tasks.focus.set", {"task": own}, ada).success
+    assert lh.house.call("tasks.focus.get", {}, ada).envelope["result"]["focus"] == own
+    assert lh("tasks.focus.get")["focus"] == shared
