@@ -32,6 +32,19 @@ def house(settings: Settings, clock: ManualClock) -> Iterator[House]:
         yield house
 
 
+def jammed(background: aftermath.Background) -> threading.Event:
+    """Keep the background thread busy until the event is set."""
+    entered, free = threading.Event(), threading.Event()
+
+    def jam() -> None:
+        entered.set()
+        free.wait(60)
+
+    background.put(jam)
+    assert entered.wait(60)
+    return free
+
+
 def looking(monkeypatch: pytest.MonkeyPatch, look: Callable[[Tx], Any]) -> None:
     monkeypatch.setattr(autostart, "wanted", look)
 
@@ -160,14 +173,7 @@ def test_what_was_dropped_in_a_jam_can_be_put_again_afterwards(
     monkeypatch.setattr(aftermath, "MOST_WAITING", 2)
     background = aftermath.Background("test")
     ran: list[str] = []
-    entered, free = threading.Event(), threading.Event()
-
-    def jam() -> None:
-        entered.set()
-        free.wait(60)
-
-    background.put(jam)
-    assert entered.wait(60)
+    free = jammed(background)
     for name in ("dropped", "dropped later", "third", "dropped"):
         background.put(partial(ran.append, name), name)
     free.set()
@@ -182,14 +188,7 @@ def test_what_was_dropped_in_a_jam_can_be_put_again_afterwards(
 def test_a_reaction_that_already_waits_is_not_queued_twice() -> None:
     background = aftermath.Background("test")
     ran: list[str] = []
-    entered, free = threading.Event(), threading.Event()
-
-    def jam() -> None:
-        entered.set()
-        free.wait(60)
-
-    background.put(jam)
-    assert entered.wait(60)
+    free = jammed(background)
     for name in ("one", "other", "one"):
         background.put(partial(ran.append, name), name)
     free.set()
