@@ -32,11 +32,13 @@ pytest_plugins = [
 def pytest_configure() -> None:
     """Isolate the tests from the environment they run in.
 
-    Servers do not start runners unless a test asks for it, nothing reads the user's configuration,
-    and processes react to Ctrl-C even if the tests run in the background.
+    Servers do not start runners unless a test asks for it, nothing reads or changes the user's
+    home, and processes react to Ctrl-C even if the tests run in the background.
     """
     os.environ["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
-    os.environ["XDG_CONFIG_HOME"] = _empty_config()
+    os.environ["HOME"] = _empty_home()
+    for name in ("CI", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        os.environ.pop(name, None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The same examples in every run, and no deadlines, which would fail on a busy machine.
@@ -44,8 +46,8 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("house")
 
 
-def _empty_config() -> str:
-    """A folder without settings, removed after the run; clients of tests keep tokens there."""
+def _empty_home() -> str:
+    """A home directory that is removed after the run; stores and tokens of tests are in it."""
     folder = tempfile.mkdtemp(prefix="longhouse-tests-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from longhouse.config.stores import Homes, StorePlace
 from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Role
+
+
+def place_of(folder: Path) -> StorePlace:
+    """The place of a store in a folder that a test chose."""
+    return StorePlace(Homes.of({}), folder, folder, "acme", chosen=True)
 
 
 class ManualClock:

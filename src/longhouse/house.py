@@ -117,14 +117,8 @@ class House:
 
 
 def open_engine(settings: Settings) -> StoreEngine:
-    """The engine that the settings select; creates the store's folder and hides it from git."""
+    """The engine that the settings select; creates the store's folder."""
     settings.make_dir()
-    try:
-        ignore = settings.dir / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-    except OSError as error:
-        raise StoreUnusable.folder(settings.dir, error) from error
     if settings.is_sqlite:
         return SqliteEngine(Path(settings.db))
     try:

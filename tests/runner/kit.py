@@ -93,7 +93,7 @@ class Rig:
         self.house = House(settings)
         self.wire = HouseWire(self.house)
         self.lines: list[tuple[str, dict[str, Any]]] = []
-        self.options: Options = load_options({**QUICK, **options}, settings.dir, environ={})
+        self.options: Options = load_options({**QUICK, **options}, settings.place, environ={})
         plane = Plane(
             lambda: None if self.wire.away else self.wire,  # type: ignore[arg-type,return-value]
             "acme",

@@ -26,6 +26,7 @@ from longhouse.runner.executors.claude_code import ClaudeCode
 from longhouse.runner.executors.codex import Codex
 from longhouse.runner.options import load_options
 from longhouse.supervisor.capture import StreamCapture
+from tests.kit import place_of
 
 JOB = ClaimedJob("JOB-007", "acme", "Look", "Look at it.", "codex_cli", "deep", "r1", 3)
 ANSWER = {"status": "DONE", "summary": "ok", "refs": ["notes@1"], "events": [], "artifacts": []}
@@ -213,7 +214,7 @@ def test_codex_is_always_offered_and_claude_where_its_cli_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def names(environ: dict[str, str] | None = None, **flags: str) -> dict[str, str]:
-        options = load_options(flags, tmp_path, environ=environ or {})
+        options = load_options(flags, place_of(tmp_path), environ=environ or {})
         found = executors.find_executors(options)
         return {name: getattr(one, "program", "") for name, one in found.items()}
 
@@ -249,7 +250,7 @@ def test_others_plug_in_by_entry_point_and_a_broken_one_is_left_out(
     ]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: points)
     told: list[str] = []
-    options = load_options({}, tmp_path, environ={})
+    options = load_options({}, place_of(tmp_path), environ={})
     found = executors.find_executors(options, lambda _event, **facts: told.append(facts["name"]))
     assert [type(found[name]).__name__ for name in ("mine", "codex")] == ["Mine", "Codex"]
     assert told == ["broken"]

@@ -20,6 +20,7 @@ from longhouse.runner.slice_files import SliceNote, account_for_lost, begin
 from longhouse.runner.slice_state import over_limit
 from longhouse.runner.start import NoAgent, build
 from longhouse.supervisor import StreamCapture
+from tests.kit import place_of
 from tests.runner.conftest import TimePasses
 from tests.runner.kit import Rig
 from tests.runner.processes import until
@@ -184,7 +185,7 @@ def test_a_killed_codex_is_counted_by_the_record_that_it_keeps(
 
 
 def _options(folder: Path, **flags: Any) -> Any:
-    return load_options(flags, folder, environ={})
+    return load_options(flags, place_of(folder), environ={})
 
 
 def test_a_runner_without_any_agent_says_so_and_takes_no_jobs(tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ from longhouse.runner.options import OPTIONS, Options, load_options
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
 from longhouse.runner.skills import SkillPacks, choose_skill
 from longhouse.runner.slice_proof import all_refs, bounded, stable_refs, unknown_refs
+from tests.kit import place_of
 from tests.runner.kit import Rig
 
 
 @pytest.fixture
 def options(tmp_path: Path) -> Options:
-    return load_options({}, tmp_path, environ={})
+    return load_options({}, place_of(tmp_path), environ={})
 
 
 @pytest.mark.proves("DEL-127")
@@ -212,9 +213,9 @@ def test_the_thread_is_bounded_and_holds_what_people_and_agents_said() -> None:
 def test_options_come_from_flags_then_environment_then_file(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[runner]\nslice_s = 60\nmax_parallel = 4\n")
     environ = {"LONGHOUSE_SLICE_S": "70", "LONGHOUSE_RUNNER_ID": "from-env"}
-    found = load_options({"runner_id": "r9"}, tmp_path, environ=environ)
+    found = load_options({"runner_id": "r9"}, place_of(tmp_path), environ=environ)
     assert (found.runner_id, found.slice_s, found.max_parallel) == ("r9", 70, 4)
-    unsaid = load_options({}, tmp_path / "elsewhere", environ={})
+    unsaid = load_options({}, place_of(tmp_path / "elsewhere"), environ={})
     assert unsaid.runner_id.startswith("runner-")
     assert unsaid.runner_id.endswith(f"-{os.getpid()}")
     assert 20 * 60 <= unsaid.slice_s <= 60 * 60
@@ -236,7 +237,7 @@ def test_options_come_from_flags_then_environment_then_file(tmp_path: Path) -> N
 )
 def test_a_wrong_option_is_refused_with_its_name(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(InvalidInput) as refused:
-        load_options({name: value}, tmp_path, environ={})
+        load_options({name: value}, place_of(tmp_path), environ={})
     assert f"--{name.replace('_', '-')}" in refused.value.message
     assert refused.value.recovery
 

@@ -23,10 +23,11 @@ from longhouse.runner.slice_state import (
     begin_slice,
     judge,
 )
+from tests.kit import place_of
 
 OPTIONS: Options = load_options(
     {"max_failures": 3, "max_proof_rounds": 2, "max_slices": 9, "retry_pause_ms": 1_000},
-    Path("/nowhere"),
+    place_of(Path("/nowhere")),
     environ={},
 )
 

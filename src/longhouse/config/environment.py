@@ -7,16 +7,23 @@ no program is looked up relative to it.
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 __all__ = [
     "ClientHomes",
     "absolute_path_only",
+    "cache_home",
     "client_homes",
+    "data_home",
     "environment_with",
+    "home_folder",
+    "is_ci",
+    "is_sandboxed",
     "own_argv",
     "user_file",
     "wants_colour",
@@ -66,19 +73,55 @@ def environment_with(changes: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **changes}
 
 
-def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The user's own `config.toml`; None if there is no home directory to find it in.
+def home_folder(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The home directory: `$HOME`, else what the system says; None if there is none.
 
     A client may start us with an empty environment; the system then says where home is.
     """
+    home = (os.environ if environ is None else environ).get("HOME", "")
+    if not home and environ is None:
+        with suppress(KeyError):
+            home = pwd.getpwuid(os.geteuid()).pw_dir
+    return Path(home) if home.startswith("/") else None
+
+
+def _below_home(variable: str, usual: str, environ: Mapping[str, str] | None) -> Path | None:
+    """A folder of the XDG base directory specification, which ignores relative ones."""
+    given = (os.environ if environ is None else environ).get(variable, "")
+    if given.startswith("/"):
+        return Path(given)
+    home = home_folder(environ)
+    return home / usual if home else None
+
+
+def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The user's own `config.toml`; None if there is no home directory to find it in."""
+    base = _below_home("XDG_CONFIG_HOME", ".config", environ)
+    return base / "longhouse" / "config.toml" if base else None
+
+
+def data_home(environ: Mapping[str, str] | None = None) -> Path | None:
+    """Where new stores are made."""
+    base = _below_home("XDG_DATA_HOME", ".local/share", environ)
+    return base / "longhouse" if base else None
+
+
+def cache_home(environ: Mapping[str, str] | None = None) -> Path | None:
+    """Where worktrees and scratch files of new stores are kept."""
+    base = _below_home("XDG_CACHE_HOME", ".cache", environ)
+    return base / "longhouse" if base else None
+
+
+def is_ci(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a continuous-integration service runs us: its home directory is thrown away."""
+    said = (os.environ if environ is None else environ).get("CI", "")
+    return said.lower() not in ("", "0", "false", "no")
+
+
+def is_sandboxed(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether an agent's sandbox runs us, as far as the sandbox says so."""
     known = os.environ if environ is None else environ
-    base = known.get("XDG_CONFIG_HOME", "")
-    if not base.startswith("/"):  # the specification says to ignore a relative one
-        home = known.get("HOME") or (str(Path.home()) if environ is None else "")
-        if not home.startswith("/"):
-            return None
-        base = f"{home}/.config"
-    return Path(base, "longhouse", "config.toml")
+    return any(known.get(name) for name in ("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"))
 
 
 class ClientHomes(NamedTuple):

@@ -1,4 +1,4 @@
-"""Checks that a store's folder is the user's own, and refuses one that came with a repository.
+"""Checks that a store's folder is the user's own, and that none came with a repository.
 
 A store determines which jobs agents run and which tokens a server accepts, so whoever writes it is
 in control. Every entry point resolves settings first, and resolving them includes this check.
@@ -15,7 +15,7 @@ from longhouse.config.git_index import tracked_path
 from longhouse.config.places import git_folder, worktree_root
 from longhouse.kernel.errors import Forbidden
 
-__all__ = ["UntrustedStore", "check_folder"]
+__all__ = ["UntrustedStore", "check_folder", "check_tracked"]
 
 _ELSEWHERE = "or keep the store elsewhere: --dir, or LONGHOUSE_DIR"
 
@@ -28,7 +28,7 @@ class UntrustedStore(Forbidden):
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that came with a repository or that others can change."""
+    """Refuse a folder that others can change."""
     try:
         found = folder.lstat()
     except OSError:
@@ -36,7 +36,6 @@ def check_folder(folder: Path) -> None:
     else:
         _check_owner(folder, found)
         _check_links(folder)
-    _check_git(folder)
 
 
 def _check_owner(folder: Path, found: os.stat_result) -> None:
@@ -72,7 +71,8 @@ def _check_links(folder: Path) -> None:
         )
 
 
-def _check_git(folder: Path) -> None:
+def check_tracked(folder: Path) -> None:
+    """Refuse a folder in a work tree that may have come with the repository."""
     real = Path(os.path.realpath(folder.parent), folder.name)
     if (real / ".git").exists():
         raise UntrustedStore(f"{folder} is a git repository, not a store's folder")

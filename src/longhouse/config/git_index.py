@@ -1,7 +1,8 @@
-"""Determines from git's index whether a folder is tracked, without starting git.
+"""Determines whether git's index may list files of a folder, without starting git.
 
-The index is sorted by path, so reading stops where the folder would be: near the beginning, for a
-name with a leading dot. An index that cannot be parsed is searched for the name as text.
+The index is untrusted: whoever wrote the repository chose the paths and, by grinding, some bytes of
+the digests between them. So no single reading is believed. A folder counts as tracked if the index
+lists it when read with either size of digest, or if the name is in its bytes at all.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ __all__ = ["tracked_path"]
 _EXTENDED = 0x4000
 _LONG_NAME = 0xFFF
 _STAT_BYTES = 40
+_DIGEST_BYTES = (20, 32)
+"""SHA-1 and SHA-256."""
 
 
 class _NotUnderstood(Exception):
@@ -22,8 +25,11 @@ class _NotUnderstood(Exception):
 
 
 def tracked_path(git_dir: Path, folder: str) -> str | None:
-    """The first tracked path that is the folder itself (a submodule) or lies inside it."""
-    wanted = os.fsencode(folder)
+    """A tracked path that is the folder itself (a submodule) or lies inside it.
+
+    Names are compared without regard to case, because some file systems do so.
+    """
+    wanted = os.fsencode(folder).lower()
     for path in (git_dir / "index", *sorted(git_dir.glob("sharedindex.*"))):
         try:
             data = path.read_bytes()
@@ -35,17 +41,14 @@ def tracked_path(git_dir: Path, folder: str) -> str | None:
 
 
 def _search(data: bytes, wanted: bytes) -> bytes | None:
-    for digest_bytes in (20, 32):  # SHA-1 or SHA-256; a wrong guess fails at the first entry
+    for digest_bytes in _DIGEST_BYTES:
         try:
             for name in _names(data, digest_bytes):
-                if name == wanted or name.startswith(wanted + b"/"):
+                if (name.lower() + b"/").startswith(wanted + b"/"):
                     return name
-                if name > wanted + b"/":
-                    break
         except (_NotUnderstood, ValueError, IndexError):
             continue
-        return None
-    return wanted if wanted + b"/" in data else None
+    return wanted if wanted + b"/" in data.lower() else None
 
 
 def _names(data: bytes, digest_bytes: int) -> Iterator[bytes]:

@@ -1,27 +1,24 @@
 """Resolves and checks every setting: its value, and where it came from.
 
-The store lives in `.longhouse/` at the root of the main git worktree, so that all worktrees of a
-repository share it; the default workspace is the repository's name.
+The store is the project's, outside the work tree (`stores`), and all worktrees of a repository
+share it; the default workspace is the name that the repository had when its store was made.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from longhouse.config.environment import client_homes
-from longhouse.config.folder import check_folder
-from longhouse.config.places import DIR_NAME, project_root
 from longhouse.config.sources import Found, Sources
-from longhouse.kernel.errors import InvalidInput, StoreUnusable
+from longhouse.config.stores import StorePlace, find_store
+from longhouse.kernel.errors import InvalidInput
 
 __all__ = ["DEFAULT_PORT", "Settings", "load"]
 
 DEFAULT_PORT = 7331
-_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Settings(NamedTuple):
@@ -63,15 +60,16 @@ class Settings(NamedTuple):
     changes_every_s: int
     items: str
     transcripts: tuple[Path, ...]
+    cache: Path
+    """The folder for worktrees and scratch files, out of the store and of the work tree."""
+    place: StorePlace
+    """How the store was found, and what is to be registered when it is made."""
     origins: Mapping[str, str] = {}
     """Which flag, variable or file each setting came from; a setting not listed is a default."""
 
     def make_dir(self) -> None:
-        """Create the store's folder, but not its parents: such a path is probably a typo."""
-        try:
-            self.dir.mkdir(exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise StoreUnusable.folder(self.dir, error) from error
+        """Create the store's folder and register the project, unless both are done."""
+        self.place.make()
 
     @property
     def is_by_chance(self) -> bool:
@@ -81,7 +79,7 @@ class Settings(NamedTuple):
     @property
     def is_there(self) -> bool:
         """Whether a store exists or was chosen explicitly; a read must not create one otherwise."""
-        return "dir" in self.origins or "db" in self.origins or self.dir.exists()
+        return "dir" in self.origins or "db" in self.origins or self.place.project is not None
 
     @property
     def is_sqlite(self) -> bool:
@@ -172,13 +170,11 @@ def load(
     cwd: Path | None = None,
 ) -> Settings:
     """Resolve every setting; the error for a wrong value names the flag, variable or file."""
-    cwd = Path.cwd() if cwd is None else cwd
     given = flags or {}
-    root = project_root(cwd)
     named = given.get("dir") or (os.environ if environ is None else environ).get("LONGHOUSE_DIR")
-    folder = (cwd / named if named else root / DIR_NAME).absolute()
-    check_folder(folder)
-    sources = Sources(given, folder, environ)
+    place = find_store(named, Path.cwd() if cwd is None else cwd, environ)
+    folder, root = place.folder, place.root
+    sources = Sources(given, place, environ)
     origins: dict[str, str] = {}
     if named:
         origins["dir"] = "--dir" if given.get("dir") else "LONGHOUSE_DIR"
@@ -195,7 +191,7 @@ def load(
     if values["runner_autostart"] is None:
         values["runner_autostart"] = values["toolset"] != "full"
     if values["project_guard"] is None:
-        values["project_guard"] = _derived_guard(folder, db, root)
+        values["project_guard"] = _derived_guard(place, db)
     values["port"] = 0 if values["port"] is None else values["port"]
     values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
     values["transcripts"] = _transcripts(pick("transcripts", ()), environ)
@@ -205,8 +201,10 @@ def load(
         dir=folder,
         db=db,
         project_root=root,
-        workspace=pick("workspace", _name_of(root)),
+        workspace=pick("workspace", place.workspace),
+        cache=place.cache,
         origins=origins,
+        place=place,
         **values,
     )
 
@@ -247,21 +245,21 @@ def _artifacts(given: str, folder: Path) -> Path:
     return folder / Path(given).expanduser()
 
 
-def _name_of(root: Path) -> str:
-    return _NOT_IN_NAME.sub("-", root.name).strip("-._")[:128] or "default"
-
-
-def _derived_guard(folder: Path, db: str, root: Path) -> str | None:
+def _derived_guard(place: StorePlace, db: str) -> str | None:
     """A guard that keeps two repositories of the same name from sharing a workspace by accident.
 
-    A store inside its repository needs none, and moves with it. A PostgreSQL database is shared on
-    purpose by clones at different paths, so only an explicit guard applies there.
+    A project's own store needs none. A PostgreSQL database is shared on purpose by clones at
+    different paths, so only an explicit guard applies there.
     """
-    if db.startswith(("postgres://", "postgresql://")) or folder.is_relative_to(root):
+    project = place.project
+    own = (project is not None and not project.chosen) or place.folder.is_relative_to(place.root)
+    if db.startswith(("postgres://", "postgresql://")) or own:
+        return None
+    if project is None and not place.chosen:
         return None
     import hashlib
 
-    return "repo:" + hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
+    return "repo:" + hashlib.sha256(os.fsencode(place.root)).hexdigest()[:16]
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

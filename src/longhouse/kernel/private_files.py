@@ -17,8 +17,11 @@ __all__ = ["append_private", "open_private", "read_private", "write_private"]
 MOST_BYTES = 1 << 20
 
 
-def open_private(path: Path, flags: int) -> int:
-    """Open a regular file owned by this user; anything else raises OSError."""
+def open_private(path: Path, flags: int, *, others: bool = False) -> int:
+    """Open a regular file owned by this user; anything else raises OSError.
+
+    With `others`, the file may be another user's, and its permissions stay as they are.
+    """
     # O_NONBLOCK: opening a named pipe put in the file's place must not block.
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     descriptor = os.open(path, flags & ~os.O_TRUNC, 0o600)
@@ -26,9 +29,9 @@ def open_private(path: Path, flags: int) -> int:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a plain file", str(path))
-        if found.st_uid != os.geteuid():
+        if found.st_uid != os.geteuid() and not others:
             raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
-        if found.st_mode & 0o077:
+        if found.st_mode & 0o077 and not others:
             os.fchmod(descriptor, 0o600)
         if flags & os.O_TRUNC:
             os.ftruncate(descriptor, 0)
@@ -38,9 +41,9 @@ def open_private(path: Path, flags: int) -> int:
     return descriptor
 
 
-def read_private(path: Path) -> bytes:
+def read_private(path: Path, *, others: bool = False) -> bytes:
     """The contents of the file, up to a megabyte."""
-    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+    with os.fdopen(open_private(path, os.O_RDONLY, others=others), "rb") as file:
         return file.read(MOST_BYTES)
 
 

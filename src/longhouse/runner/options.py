@@ -12,10 +12,9 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from longhouse.config import Sources
+from longhouse.config import Sources, StorePlace
 from longhouse.kernel.delegation import RUNNER_ID, SKILL_PROFILES
 from longhouse.kernel.errors import InvalidInput
 
@@ -129,11 +128,11 @@ class Options(NamedTuple):
 
 
 def load_options(
-    flags: Mapping[str, Any], folder: Path, *, environ: Mapping[str, str] | None = None
+    flags: Mapping[str, Any], place: StorePlace, *, environ: Mapping[str, str] | None = None
 ) -> Options:
     """Resolve all options; a refusal names the flag, variable or file that holds the bad value."""
     values = {}
-    sources = Sources(flags, folder, environ)
+    sources = Sources(flags, place, environ)
     for option in OPTIONS:
         found = sources.find(option.name, "runner")
         values[option.name] = (

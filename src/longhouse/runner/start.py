@@ -8,7 +8,7 @@ from pathlib import Path
 
 from longhouse.client import launch, locate
 from longhouse.client.wire import Wire
-from longhouse.config import DIR_NAME, Settings
+from longhouse.config import Settings
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
 from longhouse.runner.executors import find_executors, is_here
@@ -125,9 +125,5 @@ class Finder:
 
 
 def _root(settings: Settings, options: Options) -> Path:
-    """Where agents work: the `root` option, or else the repository that contains the store."""
-    if options.root:
-        return Path(options.root).absolute()
-    if settings.dir.name == DIR_NAME:
-        return settings.dir.parent
-    return settings.project_root
+    """Where agents work: the `root` option, or else the project that the store was made for."""
+    return Path(options.root).absolute() if options.root else settings.project_root

@@ -94,7 +94,7 @@ class ExecutorRunner:
         self._cwd = Path(cwd).absolute()
         settings = load(cwd=self._cwd)
         self._store = settings.dir
-        options = load_options({}, settings.dir)
+        options = load_options({}, settings.place)
         self._executor = _named(executor, options) if isinstance(executor, str) else executor
         if profile not in self._executor.profiles:
             raise ValueError(

@@ -21,7 +21,15 @@ from longhouse.config import Settings, user_file
 from longhouse.kernel.errors import InvalidInput, Unauthenticated, UnknownId
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
-__all__ = ["CLIENTS", "OTHER", "Ask", "ClientToken", "ClientTokens"]
+__all__ = [
+    "CLIENTS",
+    "OTHER",
+    "Ask",
+    "ClientToken",
+    "ClientTokens",
+    "known_tokens",
+    "move_tokens",
+]
 
 OTHER = "other"
 CLIENTS = ("claude-code", "codex", "cursor", OTHER)
@@ -47,8 +55,7 @@ class ClientTokens:
                 "your configuration folder, where the client's token is kept, is unknown",
                 recovery="set HOME or XDG_CONFIG_HOME to an absolute path",
             )
-        store = hashlib.sha256(os.fsencode(f"{settings.dir}\n{settings.store}")).hexdigest()[:24]
-        self.path = own.parent / "clients" / store / f"{client}.json"
+        self.path = _folder(own, settings) / f"{client}.json"
 
     def kept(self) -> ClientToken | None:
         try:
@@ -130,6 +137,28 @@ class ClientTokens:
             f"{self.path}: the client's token cannot be read or stored: {why}",
             recovery="make that path writable, or set XDG_CONFIG_HOME to a folder that is",
         )
+
+
+def _folder(own: Path, settings: Settings) -> Path:
+    store = hashlib.sha256(os.fsencode(f"{settings.dir}\n{settings.store}")).hexdigest()[:24]
+    return own.parent / "clients" / store
+
+
+def move_tokens(before: Settings, after: Settings) -> None:
+    """Let the tokens of a store's clients follow it to another folder."""
+    own = user_file()
+    if own is None:
+        return
+    source, target = _folder(own, before), _folder(own, after)
+    if source.is_dir() and source != target and not target.exists():
+        source.rename(target)
+
+
+def known_tokens(settings: Settings) -> list[str]:
+    """The ids of the tokens that this user's own configuration keeps for a store's clients."""
+    own = user_file()
+    found = sorted(_folder(own, settings).glob("*.json")) if own else []
+    return [kept.id for path in found if (kept := ClientTokens(settings, path.stem).kept())]
 
 
 def _row(ask: Ask, kept: ClientToken) -> dict[str, Any] | None:

@@ -34,7 +34,10 @@ class Cli:
 
     @cached_property
     def settings(self) -> Settings:
-        return load(self.flags)
+        found = load(self.flags)
+        for text in found.place.notices:
+            self.out.note("note", text)
+        return found
 
     @property
     def door(self) -> Door:
@@ -67,10 +70,11 @@ class Cli:
 
     def need_a_store(self) -> None:
         """Outside a repository, refuse to create a store unless the command asks for one."""
+        self.settings.place.require()
         if self.settings.is_by_chance and not self.may_make_a_store:
             raise UnknownId(
                 f"there is no store here: {self.settings.project_root} is not in a git repository, "
-                "and neither it nor any folder above it contains .longhouse",
+                "and neither it nor any folder above it has a store",
                 recovery="create one here with `longhouse init`, go to your repository, "
                 "or name a store with --dir",
             )
@@ -80,7 +84,7 @@ class Cli:
         if self._door is None and not self.settings.is_there and catalog().reads(cmd, args):
             self.need_a_store()
             raise UnknownId(
-                f"there is no store yet in {self.settings.project_root}",
+                f"there is no store yet for {self.settings.project_root}",
                 recovery="create one with `longhouse init`",
             )
         return self.door.call(cmd, args)

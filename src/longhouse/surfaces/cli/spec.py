@@ -94,7 +94,7 @@ _FULL_AUTO = ("safe", "full-auto")
 GLOBALS = (
     Flag(
         "dir",
-        "the store's folder (default: .longhouse at the root of the repository)",
+        "the store's folder (default: this project's, in your data folder)",
         "DIR",
         variable="LONGHOUSE_DIR",
     ),

@@ -25,6 +25,7 @@ SECTIONS = {
         "policy",
     ),
     "Maintenance": (
+        "project",
         "artifact",
         "backup",
         "restore",

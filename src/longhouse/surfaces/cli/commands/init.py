@@ -24,6 +24,7 @@ def run(
     remove: bool = False,
     role: str = "agent",
 ) -> Shown:
+    from longhouse.surfaces.cli.adopting import settle_store
     from longhouse.surfaces.cli.setup.files import apply, plan
     from longhouse.surfaces.cli.setup.targets import WRITTEN, argv, entry_json, targets
 
@@ -31,6 +32,8 @@ def run(
         raise InvalidInput(
             "--approve: cannot be combined with --remove", recovery="use one of them"
         )
+    if not dry_run and not remove:
+        settle_store(cli)
     chosen = list(client) or list(WRITTEN)
     words = argv(cli.settings, cli.flags, scope)
     wanted = targets(chosen, scope, words, approve=approve, remove=remove)

@@ -35,7 +35,7 @@ def run(
     from longhouse.supervisor import adopt_strays
 
     settings = cli.settings
-    options = load_options(flags, settings.dir)
+    options = load_options(flags, settings.place)
 
     def start_server() -> None:
         from longhouse.client import launch
@@ -73,7 +73,7 @@ def start(cli: Cli, **flags: Any) -> Shown:
     settings = cli.settings
     cli.need_a_store()
     settings.make_dir()
-    named = load_options(flags, settings.dir).runner_id
+    named = load_options(flags, settings.place).runner_id
     named = str(flags.get("runner_id") or f"{named.rpartition('-')[0]}-{os.urandom(3).hex()}")
     words = ["runner", "--dir", str(settings.dir), "--workspace", settings.workspace]
     words += ["--log-to-file", "--runner-id", named]
@@ -123,7 +123,7 @@ def stop(cli: Cli, runner: str | None = None) -> Shown:
             f"runner: no runner {runner!r} of this store is on this machine",
             recovery="list the runners: longhouse runner status",
         )
-    options = load_options({}, settings.dir)
+    options = load_options({}, settings.place)
     patience_s = options.drain_s + options.kill_grace_s + 20.0
     if here:
         cli.out.progress(f"running slices have {options.drain_s} s to finish …")

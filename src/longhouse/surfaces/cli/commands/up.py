@@ -25,6 +25,9 @@ _SERVER_FLAGS = ("dir", "workspace", "agent_id", *_FOR_THE_START)
 
 
 def run(cli: Cli, foreground: bool = False) -> Shown | int:
+    from longhouse.surfaces.cli.adopting import settle_store
+
+    settle_store(cli)
     settings = cli.settings
     if foreground and not launch.alive(settings.dir):
         return _foreground(cli)
@@ -46,7 +49,7 @@ def _renew_runners(cli: Cli) -> None:
     from longhouse.runner.presence import retire, runners_here, settings_digest
 
     here = [one for one in runners_here(cli.settings.dir) if one.background]
-    now = settings_digest(load_options({}, cli.settings.dir)) if here else ""
+    now = settings_digest(load_options({}, cli.settings.place)) if here else ""
     for one in here:
         if one.settings != now:
             retire(one)

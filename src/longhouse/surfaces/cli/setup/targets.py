@@ -49,8 +49,7 @@ def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
             recovery=f'put db = "…" under [stores."{settings.dir}"] in '
             f"{user_file()}, then try again without --db",
         )
-    usual = settings.project_root / DIR_NAME
-    given = {"dir": str(settings.dir)} if flags.get("dir") or settings.dir != usual else {}
+    given = {"dir": str(settings.dir)} if settings.place.chosen else {}
     given |= {name: str(flags[name]) for name in ("workspace", "agent_id") if flags.get(name)}
     pairs = [(f"--{name.replace('_', '-')}", value) for name, value in given.items()]
     return [*words, "mcp", *(word for pair in pairs for word in pair)]
