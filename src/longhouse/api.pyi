@@ -212,6 +212,7 @@ from longhouse.kernel.errors import ProjectGuardMismatch as ProjectGuardMismatch
 from longhouse.kernel.errors import RevisionMismatch as RevisionMismatch
 from longhouse.kernel.errors import StoreBusy as StoreBusy
 from longhouse.kernel.errors import StoreError as StoreError
+from longhouse.kernel.errors import StoreOutOfReach as StoreOutOfReach
 from longhouse.kernel.errors import StoreUnusable as StoreUnusable
 from longhouse.kernel.errors import Suggestion as Suggestion
 from longhouse.kernel.errors import TooManyRequests as TooManyRequests

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longhouse.config import load
+
 SCRIPT = str(Path(sys.executable).with_name("longhouse"))
 GIT = shutil.which("git") or "git"
 HELLO = {
@@ -63,6 +65,11 @@ class Clone:
         self.home.mkdir()
         self.dir = self.root / ".longhouse"
         git(base, "clone", "-q", str(origin), str(self.root))
+
+    @property
+    def store(self) -> Path:
+        """The store that this machine made for the clone, or would make."""
+        return load({}, environ={"HOME": str(self.home)}, cwd=self.root).dir
 
     @property
     def user_file(self) -> Path:

@@ -59,6 +59,8 @@ class Project(NamedTuple):
     cache: Path
     formerly: tuple[Path, ...] = ()
     """Where the store was before; these still lead to it."""
+    earlier_roots: tuple[Path, ...] = ()
+    """Where the project was before; the user's settings may still name these."""
     moving: str = ""
     """The step at which a move of the store was interrupted, if any."""
     workspaces: tuple[str, ...] = ()
@@ -83,6 +85,7 @@ class Project(NamedTuple):
             "workspace": self.workspace,
             "cache": str(self.cache),
             "formerly": [str(path) for path in self.formerly],
+            "earlier_roots": [str(path) for path in self.earlier_roots],
             "moving": self.moving,
             "workspaces": list(self.workspaces),
             "chosen": self.chosen,
@@ -100,6 +103,7 @@ class Project(NamedTuple):
             workspace=str(said["workspace"]),
             cache=Path(said["cache"]),
             formerly=tuple(map(Path, said.get("formerly", ()))),
+            earlier_roots=tuple(map(Path, said.get("earlier_roots", ()))),
             moving=str(said.get("moving", "")),
             workspaces=tuple(map(str, said.get("workspaces", ()))),
             chosen=said.get("chosen") is True,

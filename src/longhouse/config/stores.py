@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from longhouse.config.environment import cache_home, data_home, is_ci
+from longhouse.config.environment import cache_home, data_home, is_ci, is_sandboxed
 from longhouse.config.folder import UntrustedStore, check_folder, check_tracked
 from longhouse.config.places import DIR_NAME, common_git_folder, project_root, worktree_root
 from longhouse.config.projects import (
@@ -30,7 +30,7 @@ from longhouse.config.projects import (
     record_of,
     write_record,
 )
-from longhouse.kernel.errors import Conflict, StoreUnusable
+from longhouse.kernel.errors import Conflict, StoreOutOfReach, StoreUnusable
 
 __all__ = ["OldStore", "StorePlace", "find_store"]
 
@@ -50,11 +50,18 @@ class Homes(NamedTuple):
     listed: Index | None
     data: Path | None
     cache: Path | None
-    is_ci: bool
+    is_ci: bool = False
+    is_sandboxed: bool = False
 
     @classmethod
     def of(cls, environ: Mapping[str, str] | None = None) -> Homes:
-        return cls(Index.of(environ), data_home(environ), cache_home(environ), is_ci(environ))
+        return cls(
+            Index.of(environ),
+            data_home(environ),
+            cache_home(environ),
+            is_ci(environ),
+            is_sandboxed(environ),
+        )
 
     def need_index(self) -> Index:
         if self.listed is None:
@@ -83,9 +90,11 @@ class StorePlace(NamedTuple):
     @property
     def names(self) -> tuple[Path, ...]:
         """Every path that the user may know this store by."""
-        known = self.project.formerly if self.project else ()
-        usual = () if self.chosen else (self.root / DIR_NAME,)
-        return (self.folder, *known, *usual)
+        stores = self.project.formerly if self.project else ()
+        roots = (self.root, *(self.project.earlier_roots if self.project else ()))
+        own = self.project is not None and not self.project.chosen
+        usual = [name for root in roots for name in (root, root / DIR_NAME)]
+        return (self.folder, *stores, *(usual if own or not self.chosen else ()))
 
     @property
     def limits_file(self) -> Path:
@@ -103,7 +112,11 @@ class StorePlace(NamedTuple):
         return base / name if base else self.folder / "cache"
 
     def require(self) -> None:
-        """Refuse a store that has not been adopted, or whose move was interrupted."""
+        """Refuse a store that is out of reach, not adopted, or whose move was interrupted."""
+        if self.homes.is_sandboxed and not _is_writable(self.folder):
+            raise StoreOutOfReach(
+                f"the store in {self.folder} cannot be reached from inside a sandbox"
+            )
         if self.project is not None and self.project.moving:
             raise OldStore(
                 f"the move of this project's store to {self.folder} was interrupted",
@@ -255,8 +268,8 @@ def _by_id(index: Index, git_dir: Path, root: Path, notices: list[str]) -> Proje
     if project.is_here:
         notices.append(f"{root} is a copy of {project.root}; it gets a store of its own")
         return None
-    known_as = (*project.formerly, project.root / DIR_NAME)
-    moved = project._replace(root=root, git_dir=git_dir, formerly=tuple(dict.fromkeys(known_as)))
+    roots = tuple(dict.fromkeys((*project.earlier_roots, project.root)))
+    moved = project._replace(root=root, git_dir=git_dir, earlier_roots=roots)
     with suppress(StoreUnusable):  # in a sandbox; the next command outside it follows
         with index.change() as listed:
             listed[moved.id] = moved
@@ -349,6 +362,18 @@ def _free(wanted: Path, index: Index, git_dir: Path | None, notices: list[str]) 
             "connects it to this one"
         )
     raise StoreUnusable(f"{wanted.parent} is full of stores that no project has")
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether a file can be made in the folder; asking is not enough, as some sandboxes lie."""
+    at = next(one for one in (folder, *folder.parents) if one.exists())
+    path = at / f".reach-{os.getpid()}"
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        path.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def _refuse_unfit(folder: Path, root: Path, homes: Homes) -> None:

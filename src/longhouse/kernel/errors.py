@@ -16,6 +16,7 @@
     ├── TooManyRequests         this token has too many calls in flight
     └── StoreError              the store cannot do it
         ├── StoreBusy           … right now; the same call may succeed later
+        ├── StoreOutOfReach     … for a program inside an agent's sandbox
         ├── StoreUnusable       … with this file; the message says how to fix it
         └── InternalError       … because of a bug in Longhouse
 
@@ -44,6 +45,7 @@ __all__ = [
     "RevisionMismatch",
     "StoreBusy",
     "StoreError",
+    "StoreOutOfReach",
     "StoreUnusable",
     "Suggestion",
     "TooManyRequests",
@@ -318,6 +320,17 @@ class StoreBusy(StoreError):
 
     code = "STORE_BUSY"
     fix = "repeat the call in a moment"
+
+
+class StoreOutOfReach(StoreError):
+    """The store cannot be reached from inside an agent's sandbox."""
+
+    code = "STORE_OUT_OF_REACH"
+    retryable = False
+    fix = (
+        "use the Longhouse tools of your MCP client instead: status, tasks, jobs, think, docs; "
+        "they run outside the sandbox"
+    )
 
 
 class StoreUnusable(StoreError):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from longhouse.client import launch, locate
+from longhouse.config import load
 from longhouse.surfaces.cli import main
 
 
@@ -32,8 +33,12 @@ class Shell:
 
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = root
-        self.dir = root / ".longhouse"
         self._capsys = capsys
+
+    @property
+    def dir(self) -> Path:
+        """The store's folder, or where the first write will make it."""
+        return load(cwd=self.root).dir
 
     def __call__(self, *argv: str, stdin: str | None = None) -> Ran:
         with pytest.MonkeyPatch.context() as patch:
@@ -68,7 +73,7 @@ def has_store() -> bool:
 def sh(repository: Path, capsys: pytest.CaptureFixture[str], has_store: bool) -> Iterator[Shell]:
     shell = Shell(repository, capsys)
     if has_store:
-        shell.dir.mkdir(mode=0o700)
+        load(cwd=repository).make_dir()
     yield shell
     running = locate.recorded(shell.dir)
     if running is not None:

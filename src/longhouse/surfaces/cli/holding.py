@@ -15,7 +15,7 @@ def hold_what_came(settings: Settings) -> Iterator[str]:
     from longhouse.house import House
 
     with House(settings) as house:
-        tokens = house.call("system.token.list").result["tokens"]
+        tokens = house.call("system.token.list").envelope["result"]["tokens"]
         kept = known_tokens(settings)
         foreign = [row for row in tokens if not row.get("revoked_at_ms") and row["id"] not in kept]
         for row in foreign:

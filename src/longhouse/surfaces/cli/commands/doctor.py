@@ -77,11 +77,15 @@ def folder(cli: Cli) -> Iterator[CheckResult]:
 
 def git(cli: Cli) -> Iterator[CheckResult]:
     path, root = cli.settings.dir, cli.settings.project_root
-    if not (root / ".git").exists() or not path.is_relative_to(root):
-        yield CheckResult("note", "the store is not inside a git repository")
-    elif not path.exists() or _ignored(path):
-        yield CheckResult("ok", "git ignores the store")
-    else:
+    if not path.is_relative_to(root):
+        yield CheckResult("ok", f"the store is outside the work tree {root}")
+        return
+    yield CheckResult(
+        "warn",
+        f"the store is inside {root}, where agents can reach it, whatever their sandbox",
+        "longhouse project move FOLDER",
+    )
+    if path.exists() and not _ignored(path):
         yield CheckResult(
             "warn", "git does not ignore the store", f"echo '*' > {path / '.gitignore'}"
         )

@@ -69,7 +69,10 @@ def run_move(cli: Cli, folder: str) -> Shown:
 
 
 def run_bind(cli: Cli, name: str) -> Shown:
-    index, project = _index(), cli.settings.place.project
+    from longhouse.config.stores import find_store
+
+    # Not through the settings: they refuse a repository that names an unbound workspace.
+    index, project = _index(), find_store(cli.flags.get("dir"), Path.cwd()).project
     if project is None:
         raise UnknownId("there is no store here yet", recovery="create one with `longhouse init`")
     bound = (*project.workspaces, check_workspace(name))

@@ -1,0 +1,206 @@
+"""`longhouse project`, and how `up` and `init` adopt the store of an earlier version."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from longhouse.config import load, moving
+from longhouse.house import House
+from longhouse.surfaces.client_tokens import ClientTokens
+from tests.surfaces.cli.conftest import Shell
+
+
+@pytest.fixture
+def has_store() -> bool:
+    return False
+
+
+def put_old(folder: Path) -> Path:
+    """A store in the work tree, as earlier versions made it: nothing registers it here."""
+    made = load({"dir": str(folder.parent.parent / "made")}, environ={}, cwd=folder.parent)
+    with House(made) as house:
+        said = {"content": "We keep SQLite", "workspace": "acme"}
+        assert house.call("vcs.notes.commit", said).success
+    (made.dir / "project.json").unlink()
+    made.dir.rename(folder)
+    (folder / "token").write_text("lh_" + "0" * 64)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words", [("status",), ("note", "x"), ("verify",), ("mcp", "--embedded"), ("task", "list")]
+)
+def test_nothing_but_up_and_init_touches_an_old_store(sh: Shell, words: tuple[str, ...]) -> None:
+    old = put_old(sh.root / ".longhouse")
+    before = {path: path.stat().st_mtime_ns for path in old.rglob("*")}
+    ran = sh(*words, "--json", stdin="")
+    assert ran.json["error"]["code"] == "OLD_STORE"
+    assert "longhouse up" in ran.json["error"]["recovery"]
+    assert {path: path.stat().st_mtime_ns for path in old.rglob("*")} == before
+
+
+def test_init_adopts_an_old_store_with_all_it_holds(sh: Shell) -> None:
+    old = put_old(sh.root / ".longhouse")
+    settings = load({"dir": str(old)}, cwd=sh.root)
+    clients = ClientTokens(settings, "codex").path
+    clients.parent.mkdir(parents=True)
+    clients.write_text('{"id": "TOK-1", "token": "x"}')
+    clients.chmod(0o600)
+    ran = sh("init", "--client", "codex")
+    assert ran.code == 0, ran.err
+    assert f"adopted {old}" in ran.err
+    assert not old.exists()
+    assert "We keep SQLite" in sh("log", "--branch", "main").out + sh("open", "notes@1").out
+    assert sh("status", "--dir", str(old), "--json").code == 0
+    assert load({"dir": str(old)}, cwd=sh.root).dir == sh.dir
+
+
+def test_a_tracked_store_is_not_adopted(sh: Shell) -> None:
+    put_old(sh.root / ".longhouse")
+    (sh.root / ".git" / "index").write_bytes(b"DIRC....longhouse/token\0")
+    assert sh("init", "--json").json["error"]["code"] == "UNTRUSTED_STORE"
+
+
+def test_a_move_is_refused_while_a_server_uses_the_store(sh: Shell) -> None:
+    assert sh("up", "--port", "0").code == 0
+    error = sh("project", "move", str(sh.root.parent / "new"), "--json").json["error"]
+    assert (error["code"], "longhouse down" in error["recovery"]) == ("CONFLICT", True)
+    assert sh("down").code == 0
+
+
+def test_a_store_moves_there_and_back(sh: Shell) -> None:
+    assert sh("init", "--client", "codex").code == 0
+    sh("note", "kept")
+    first, token = sh.dir, ClientTokens(load(cwd=sh.root), "codex").kept()
+    for target in (sh.root.parent / "new", sh.root / "inside", first):
+        ran = sh("project", "move", str(target))
+        assert ran.code == 0, ran.err
+        assert sh.dir == target
+        assert ("inside the work tree" in ran.err) == (target.name == "inside")
+        assert "kept" in sh("log").out
+        assert ClientTokens(load(cwd=sh.root), "codex").kept() == token
+    assert load({"dir": str(sh.root / "inside")}, cwd=sh.root).dir == first
+
+
+@pytest.mark.parametrize("kill_at", range(1, 8))
+@pytest.mark.parametrize("across", [False, True])
+def test_a_killed_move_loses_nothing_and_up_finishes_it(
+    sh: Shell, kill_at: int, across: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each change of a file is a point at which the process may die."""
+    assert sh("init", "--client", "codex").code == 0
+    sh("note", "kept")
+    left = [kill_at]
+
+    def dies(real: object) -> object:
+        def step(*args: object, **kwargs: object) -> object:
+            left[0] -= 1
+            if left[0] == 0:
+                raise SystemExit(9)
+            return real(*args, **kwargs)  # type: ignore[operator]
+
+        return step
+
+    with pytest.MonkeyPatch.context() as patch:
+        if across:
+            patch.setattr(Path, "rename", _other_disk(Path.rename))
+        for owner, name in (
+            (moving, "_rename_or_copy"),
+            (moving, "write_record"),
+            (moving.shutil, "rmtree"),
+            (moving.Index, "change"),
+        ):
+            patch.setattr(owner, name, dies(getattr(owner, name)))
+        try:
+            code = sh("project", "move", str(sh.root.parent / "new")).code
+        except SystemExit:
+            code = 9
+    if code == 0:
+        assert left[0] > 0
+    else:
+        ran = sh("status", "--json")
+        assert ran.code == 0 or ran.json["error"]["code"] == "OLD_STORE"
+        assert sh("init", "--client", "codex").code == 0
+    assert "kept" in sh("log").out
+    stores = [path for path in (sh.root.parent / "new",) if path.exists()]
+    assert sh.dir.is_dir()
+    assert all(path == sh.dir for path in stores)
+
+
+def _other_disk(real: object) -> object:
+    def rename(self: Path, target: Path) -> object:
+        if (self / "longhouse.db").exists() and not self.name.endswith(".partial"):
+            raise OSError(18, "Invalid cross-device link")
+        return real(self, target)  # type: ignore[operator]
+
+    return rename
+
+
+def test_projects_are_listed_with_what_became_of_them(sh: Shell) -> None:
+    sh("init")
+    other = sh.root.parent / "other"
+    (other / ".git").mkdir(parents=True)
+    load(cwd=other).make_dir()
+    shutil.rmtree(other)
+    rows = {row["root"]: row for row in sh("project", "list", "--json").json["data"]["projects"]}
+    assert rows[str(sh.root)]["state"] == "here"
+    assert rows[str(other)]["state"] == "orphan"
+    assert str(sh.dir) in sh("project", "list").out
+
+
+def test_an_orphan_is_adopted_by_the_repository_cloned_anew(sh: Shell) -> None:
+    sh("init")
+    sh("note", "kept")
+    before = sh.dir
+    shutil.rmtree(sh.root / ".git")
+    (sh.root / ".git").mkdir()
+    told = sh("status", "--json").err
+    assert "project adopt" in told
+    (row,) = [
+        row
+        for row in sh("project", "list", "--json").json["data"]["projects"]
+        if row["root"] == str(sh.root)
+    ]
+    assert sh("project", "adopt", row["id"][:8]).code == 0
+    assert sh.dir == before
+    assert "kept" in sh("log").out
+
+
+def test_a_project_that_is_still_there_is_not_adopted_elsewhere(
+    sh: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sh("init")
+    (row,) = [
+        row
+        for row in sh("project", "list", "--json").json["data"]["projects"]
+        if row["root"] == str(sh.root)
+    ]
+    other = sh.root.parent / "other"
+    (other / ".git").mkdir(parents=True)
+    monkeypatch.chdir(other)
+    error = sh("project", "adopt", row["id"][:8], "--json").json["error"]
+    assert error["code"] == "CONFLICT"
+
+
+def test_a_forgotten_project_starts_anew_and_its_store_stays(sh: Shell) -> None:
+    sh("init")
+    before = sh.dir
+    ran = sh("project", "forget", str(sh.root))
+    assert str(before) in ran.out
+    assert (before / "longhouse.db").exists()
+    assert sh.dir != before
+    assert sh("project", "adopt", str(before)).code == 0
+    assert (sh.dir / "longhouse.db").exists()
+
+
+def test_a_workspace_is_bound_so_that_the_repository_may_name_it(sh: Shell) -> None:
+    sh("init")
+    (sh.root / ".longhouse").mkdir()
+    (sh.root / ".longhouse" / "config.toml").write_text('workspace = "team"\n')
+    error = sh("status", "--json").json["error"]
+    assert "project bind team" in error["recovery"]
+    assert sh("project", "bind", "team", "--workspace", "acme").code == 0
+    assert sh("note", "x").code == 0
