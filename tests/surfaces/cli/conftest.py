@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ import pytest
 
 from longhouse.client import launch, locate
 from longhouse.config import load
+from longhouse.config.projects import id_file
+from longhouse.config.stores import Homes
 from longhouse.surfaces.cli import main
 
 
@@ -39,6 +42,15 @@ class Shell:
     def dir(self) -> Path:
         """The store's folder, or where the first write will make it."""
         return load(cwd=self.root).dir
+
+    def forget_store(self) -> None:
+        """Leave no trace of a store, as in a repository that never had one."""
+        project = load(cwd=self.root).place.project
+        assert project is not None
+        with Homes.of().need_index().change() as known:
+            del known[project.id]
+        id_file(self.root / ".git").unlink()
+        shutil.rmtree(project.store)
 
     def __call__(self, *argv: str, stdin: str | None = None) -> Ran:
         with pytest.MonkeyPatch.context() as patch:

@@ -29,7 +29,6 @@ def git(*argv: str, cwd: Path) -> None:
 @pytest.fixture
 def repo(sh: Shell) -> Path:
     """A real repository with one commit."""
-    (sh.root / ".git").rmdir()
     git("init", "-q", "-b", "main", cwd=sh.root)
     (sh.root / "src").mkdir()
     (sh.root / "src" / "parser.py").write_text("x = 1\n")

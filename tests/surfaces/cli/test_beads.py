@@ -263,7 +263,6 @@ def by_a_fake(sh: Shell, on_path: Callable[[str], Path]) -> None:
 
 
 def by_the_real(sh: Shell, on_path: Callable[[str], Path]) -> None:
-    (sh.root / ".git").rmdir()
     for argv in (["git", "init", "-q"], ["bd", "init", "--quiet", "--prefix", "bb"]):
         subprocess.run(argv, cwd=sh.root, check=True, capture_output=True)
 

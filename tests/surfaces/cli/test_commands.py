@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from longhouse.config import load
 from longhouse.surfaces.cli.context import lighten
 from tests.surfaces.cli.conftest import Shell
 
@@ -122,7 +123,7 @@ def test_settings_come_from_flags_then_environment(
 
 
 def test_doctor_finds_what_is_wrong_and_how_to_mend_it(sh: Shell) -> None:
-    sh.dir.rmdir()
+    sh.forget_store()
     fresh = sh("doctor")
     assert fresh.code == 0
     assert "no store at" in fresh.out
@@ -130,10 +131,10 @@ def test_doctor_finds_what_is_wrong_and_how_to_mend_it(sh: Shell) -> None:
     sh("call", "vcs.notes.commit", "content=a")
     sh("task", "start", "Look")
     assert "  note  workspace  TASK-001: no tag names its area" in sh("doctor").out
-    (sh.dir / ".gitignore").unlink()
     (sh.dir / "longhouse.db").chmod(0o644)
     found = {c["name"]: c for c in sh("doctor", "--json").json["data"]["checks"]}
-    assert (found["git"]["state"], found["rights"]["state"]) == ("warn", "warn")
+    assert (found["git"]["state"], found["rights"]["state"]) == ("ok", "warn")
+    assert "outside the work tree" in found["git"]["text"]
     (sh.dir / "longhouse.db").write_bytes(b"not a database, but long enough to look like one")
     broken = sh("doctor")
     assert broken.code == 1
@@ -188,7 +189,7 @@ def test_colours_are_for_terminals_that_want_them(
 
 
 def test_a_closed_pipe_ends_quietly(repository: Path) -> None:
-    (repository / ".longhouse").mkdir(mode=0o700)
+    load(cwd=repository).make_dir()
     argv = [sys.executable, "-m", "longhouse", "call", "system.help"]
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert child.stdout
@@ -242,7 +243,7 @@ def test_every_shell_asks_for_the_words(sh: Shell, shell: str) -> None:
 
 
 def test_completing_makes_no_store(sh: Shell) -> None:
-    sh.dir.rmdir()
+    sh.forget_store()
     assert sh("completion", "words", "--", "job", "show", "").out == ""
     assert not sh.dir.exists()
 

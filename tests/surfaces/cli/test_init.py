@@ -47,7 +47,7 @@ def test_a_fresh_repository_gets_a_store_entries_and_three_next_steps(
     assert codex["required"] is True
     assert json.loads(ran.out.split("mcp.json\n  ")[1].splitlines()[0])["mcpServers"]
     assert [line[:5] for line in ran.out.splitlines()[-3:]] == ["  1. ", "  2. ", "  3. "]
-    assert not list(home.iterdir())
+    assert {path.name for path in home.iterdir()} == {".config", ".local"}  # no client's files
 
 
 def test_saying_it_twice_changes_nothing(sh: Shell, home: Path) -> None:

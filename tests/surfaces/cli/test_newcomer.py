@@ -60,7 +60,7 @@ def test_outside_of_a_repository_nothing_but_init_makes_a_store(
 def test_a_read_in_a_repository_without_a_store_makes_none(
     sh: Shell, words: tuple[str, ...]
 ) -> None:
-    sh.dir.rmdir()
+    sh.forget_store()
     ran = sh(*words)
     assert ran.code == 3
     assert "there is no store yet" in ran.err
@@ -116,8 +116,11 @@ def test_a_store_is_found_from_below_it(
 def test_a_store_above_that_is_somebody_elses_is_not_taken(
     sh: Shell, nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(nowhere))
     (nowhere.parent / ".longhouse").mkdir()
-    monkeypatch.setattr("longhouse.config.places.os.geteuid", lambda: os.getuid() + 1)
+    (nowhere.parent / ".longhouse" / "token").write_text("theirs")
+    assert "not been adopted" in sh("status").err
+    monkeypatch.setattr("longhouse.config.stores.os.geteuid", lambda: os.getuid() + 1)
     assert "there is no store here" in sh("status").err
 
 
