@@ -1,14 +1,16 @@
 """The Claude Code executor: headless `claude -p`, structured output, resumed sessions.
 
-Success is judged by `is_error`, never by `subtype`: API failures arrive with subtype "success". The
-user's configuration is not changed. A result counts the tokens of its own slice, but the dollars of
-the whole session.
+Only the user's own settings are read: those of a folder (`.claude/`, `.mcp.json`) start programs,
+and `-p` asks nobody. Its commands run without a sandbox, unless the user has turned on the one of
+Claude Code. Success is judged by `is_error`, never by `subtype`: API failures arrive with subtype
+"success". A result counts the tokens of its own slice, but the dollars of the whole session.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 from longhouse.runner.executors.base import (
@@ -24,12 +26,14 @@ from longhouse.runner.executors.base import (
     answer_in,
     as_answer,
 )
+from longhouse.runner.instructions import with_instructions
 
 __all__ = ["ClaudeCode"]
 
 _EFFORT = {"fast": "low", "deep": "high", "audit": "max"}
 _READ = ("mcp__longhouse", "Read", "Glob", "Grep")
 _WRITE = (*_READ, "Edit", "Write", "NotebookEdit", "Bash")
+_INSTRUCTIONS = (("CLAUDE.md", "AGENTS.md"), (".claude/CLAUDE.md",), ("CLAUDE.local.md",))
 RETRIES = "4"
 """The CLI's default retries permanent errors such as 401 for minutes."""
 
@@ -59,15 +63,22 @@ class ClaudeCode:
             json.dumps(SCHEMA),
             "--mcp-config",
             str(servers),
+            "--strict-mcp-config",
+            "--setting-sources",
+            "user",
+            *_hiding(slice),
             "--effort",
             _EFFORT[job.profile],
             *_permissions(slice.sandbox),
         ]
         if job.model:
             argv.append(f"--model={job.model}")
+        prompt = slice.prompt
         if slice.session:
             argv.append(f"--resume={slice.session}")
-        return Invocation(argv, slice.prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
+        else:
+            prompt = with_instructions(prompt, slice.cwd, *_INSTRUCTIONS, hidden=slice.hidden)
+        return Invocation(argv, prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
 
     def parse(self, output: RunOutput) -> SliceResult:
         result: dict[str, Any] | None = None
@@ -116,6 +127,15 @@ def _server(slice: Slice) -> dict[str, Any]:
         return {"type": "http", "url": f"{entry.url}/mcp", "headers": {**bearer, **entry.headers}}
     first, *rest = entry.argv(slice.scratch)
     return {"type": "stdio", "command": first, "args": rest}
+
+
+def _hiding(slice: Slice) -> list[str]:
+    """Denies the file tools the hidden folders; commands are not limited by it."""
+    if slice.sandbox == "full" or not slice.hidden:
+        return []
+    folders = [re.sub(r"([\\*?\[\]])", r"\\\1", str(one.resolve())) for one in slice.hidden]
+    denied = [f"{tool}(/{folder}/**)" for folder in folders for tool in ("Read", "Edit")]
+    return ["--settings", json.dumps({"permissions": {"deny": denied}})]
 
 
 def _permissions(sandbox: Sandbox) -> list[str]:
