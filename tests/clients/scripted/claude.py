@@ -52,6 +52,10 @@ def search(server: str, tool: str) -> dict[str, Any]:
     return _use("ToolSearch", {"query": f"select:mcp__{server}__{tool}", "max_results": 5})
 
 
+def shell(command: str) -> dict[str, Any]:
+    return _use("Bash", {"command": command})
+
+
 def say(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 

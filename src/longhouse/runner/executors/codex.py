@@ -135,8 +135,8 @@ def _trustable(cwd: Path) -> list[str]:
 def _hiding(slice: Slice) -> dict[str, Any]:
     """A permission profile that denies commands the hidden folders, for reading too.
 
-    It is merged over `[permissions.longhouse]` of the user's file, if there is one. A Codex that
-    knows no profiles uses `sandbox_mode`, and can read them.
+    It is merged over `[permissions.longhouse]` of the user's file, if there is one, and replaces
+    `sandbox_mode`. Codex 0.138 and 0.166 obey it; 0.120 refuses it and does not start.
     """
     if slice.sandbox not in _PROFILES or not slice.hidden:
         return {}
