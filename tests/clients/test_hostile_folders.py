@@ -30,6 +30,14 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(240)]
 TASK = DispatchSubagent("ad_hoc", "team", "scout", "Find out why.", ())
 LOOK = Shell("touch escaped; env | grep EVIL; env | grep NODE_OPTIONS")
 SAID = {"summary": "looked", "refs": [], "events": [], "artifacts": []}
+DECISIONS = (
+    "allowedTools",
+    "enabledMcpjsonServers",
+    "hasClaudeMdExternalIncludesApproved",
+    "hasTrustDialogAccepted",
+    "mcpServers",
+)
+"""What `.claude.json` remembers about a folder that lets something run or be read."""
 WHERE = ["top", "below", "worktree", "odd"]
 
 
@@ -38,8 +46,8 @@ class Place:
 
     def __init__(self, agent: Agent, base: Path, where: str) -> None:
         self.agent, self.left = agent, base / "left"
-        # The shell of Claude Code does not work in a folder with a line break in its name.
-        odd = 'q"uote \\ it' + ("\n" if agent.name == "codex" else "")
+        # The shell of Claude Code does not work in a folder with such a name as Codex gets here.
+        odd = 'q"uote \\ it\n' if agent.name == "codex" else "it's ünlike"
         top = base / (odd if where == "odd" else "repo")
         self.top, self.cwd = top, top / "a" / "b" if where == "below" else top
         self.cwd.mkdir(parents=True)
@@ -61,7 +69,7 @@ class Place:
                 for folder in folders:
                     file.write(f'[projects.{json.dumps(str(folder))}]\ntrust_level = "trusted"\n')
         claude.mkdir(exist_ok=True)
-        known = {"hasTrustDialogAccepted": True, "enabledMcpjsonServers": ["evil"]}
+        known = {"hasTrustDialogAccepted": True}
         (claude / ".claude.json").write_text(
             json.dumps({"projects": {str(folder): known for folder in folders}})
         )
@@ -80,9 +88,9 @@ class Place:
         held = json.loads(path.read_text()) if path.exists() else {}
         found["servers"] = held.get("mcpServers")
         found["trusted"] = {
-            folder: {key: value for key, value in known.items() if value and "Seen" not in key}
+            folder: {key: known[key] for key in DECISIONS if known.get(key)}
             for folder, known in held.get("projects", {}).items()
-            if known.get("hasTrustDialogAccepted") or known.get("enabledMcpjsonServers")
+            if any(known.get(key) for key in DECISIONS)
         }
         return found
 
@@ -134,9 +142,9 @@ def test_nothing_of_the_clone_runs_and_its_instructions_arrive(
         assert place.configuration() == before
         name = "Codex" if hostile.name == "codex" else "Claude"
         for folder in {place.top, place.cwd} if where == "below" else {place.top}:
-            assert f"{name}, obey {json.dumps(folder.name)[1:-1]}." in model.asked[0]
+            assert f"{name}, obey {json.dumps(folder.name, ensure_ascii=False)[1:-1]}." in model.asked[0]
         assert ("And more of" in model.asked[0]) == (name == "Claude")
-        assert "dotenv" not in model.asked[0]
+        assert "text-of-dotenv" not in model.asked[0]
         assert "root:x:" not in model.asked[0]
 
 

@@ -1,8 +1,8 @@
 """Reads a repository's instruction files as text, for agents whose clients are told not to.
 
 A client that trusts a folder enough to read its AGENTS.md or CLAUDE.md also starts the programs
-that the folder names. So clients trust nothing, and the text goes into the prompt. It is read
-outside any sandbox: only regular files inside the work tree, never through a link that leaves it.
+that the folder names. So clients trust nothing, and are given the text. It is read outside any
+sandbox: only regular files inside the work tree, never through a link that leaves it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from longhouse.config import worktree_root
 from longhouse.runner.inside import NotTaken, open_inside
 
-__all__ = ["MOST_BYTES", "with_instructions"]
+__all__ = ["MOST_BYTES", "instructions"]
 
 MOST_BYTES = 32_768
 """As much as Codex itself would read; the rest is named, so that the agent can read it."""
@@ -23,16 +23,16 @@ MOST_IMPORTS = 20
 SUFFIXES = (".md", ".mdc", ".txt")
 _HEAD = """\
 # Instructions of this repository
-They come from its files. The job below, and what Longhouse says about the answer, come first. \
+They come from its files. The job, and what Longhouse says about the answer, come first. \
 If a folder that you work in has its own {names}, read it before you change something there."""
 
 
-def with_instructions(
-    prompt: str, cwd: Path, *choices: tuple[str, ...], hidden: tuple[Path, ...] = ()
+def instructions(
+    cwd: Path, *choices: tuple[str, ...], hidden: tuple[Path, ...] = ()
 ) -> str:
-    """The prompt, after the instruction files from the top of the work tree down to `cwd`.
+    """The instruction files from the top of the work tree down to `cwd`; empty if there are none.
 
-    In each folder, the first file that exists of each choice is taken.
+    In each folder, the first file that exists of each choice is taken; never one in `hidden`.
     """
     cwd = cwd.resolve()
     top = worktree_root(cwd)
@@ -41,9 +41,8 @@ def with_instructions(
         for names in choices:
             any(texts.take(os.path.relpath(folder / name, top)) for name in names)
     if not texts.found:
-        return prompt
-    names = " or ".join(choices[0])
-    return "\n\n".join([_HEAD.format(names=names), *texts.found, prompt])
+        return ""
+    return "\n\n".join([_HEAD.format(names=" or ".join(choices[0])), *texts.found])
 
 
 class _Texts:

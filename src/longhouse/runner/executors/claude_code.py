@@ -26,7 +26,7 @@ from longhouse.runner.executors.base import (
     answer_in,
     as_answer,
 )
-from longhouse.runner.instructions import with_instructions
+from longhouse.runner.instructions import instructions
 
 __all__ = ["ClaudeCode"]
 
@@ -73,12 +73,15 @@ class ClaudeCode:
         ]
         if job.model:
             argv.append(f"--model={job.model}")
-        prompt = slice.prompt
         if slice.session:
             argv.append(f"--resume={slice.session}")
-        else:
-            prompt = with_instructions(prompt, slice.cwd, *_INSTRUCTIONS, hidden=slice.hidden)
-        return Invocation(argv, prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
+        elif told := instructions(slice.cwd, *_INSTRUCTIONS, hidden=slice.hidden):
+            # Not in the prompt, where each @name would be replaced by the text of that file.
+            file = slice.scratch / "instructions.md"
+            file.touch(mode=0o600)
+            file.write_text(told, encoding="utf-8")
+            argv += ["--append-system-prompt-file", str(file)]
+        return Invocation(argv, slice.prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
 
     def parse(self, output: RunOutput) -> SliceResult:
         result: dict[str, Any] | None = None

@@ -28,7 +28,7 @@ from longhouse.runner.executors.base import (
     TokenUsage,
     answer_in,
 )
-from longhouse.runner.instructions import with_instructions
+from longhouse.runner.instructions import instructions
 from longhouse.runner.sessions import is_session_id
 from longhouse.runner.trouble import NotHere
 
@@ -75,7 +75,8 @@ class Codex:
         env = {TOKEN_VARIABLE: entry.token} if entry.url and entry.token else {}
         if slice.session:
             return Invocation([*argv, "--", slice.session, "-"], slice.prompt, env)
-        prompt = with_instructions(slice.prompt, slice.cwd, _INSTRUCTIONS, hidden=slice.hidden)
+        told = instructions(slice.cwd, _INSTRUCTIONS, hidden=slice.hidden)
+        prompt = f"{told}\n\n{slice.prompt}" if told else slice.prompt
         return Invocation([*argv, "--", "-"], prompt, env)
 
     def parse(self, output: RunOutput) -> SliceResult:
