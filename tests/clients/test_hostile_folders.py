@@ -142,7 +142,10 @@ def test_nothing_of_the_clone_runs_and_its_instructions_arrive(
         assert place.configuration() == before
         name = "Codex" if hostile.name == "codex" else "Claude"
         for folder in {place.top, place.cwd} if where == "below" else {place.top}:
-            assert f"{name}, obey {json.dumps(folder.name, ensure_ascii=False)[1:-1]}." in model.asked[0]
+            assert (
+                f"{name}, obey {json.dumps(folder.name, ensure_ascii=False)[1:-1]}."
+                in model.asked[0]
+            )
         assert ("And more of" in model.asked[0]) == (name == "Claude")
         assert "text-of-dotenv" not in model.asked[0]
         assert "root:x:" not in model.asked[0]

@@ -58,9 +58,7 @@ def promised() -> dict[str, dict[str, str]]:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     head, _rule, *body = rows
     return {
-        column: {row[0]: row[place] for row in body}
-        for place, column in enumerate(head)
-        if place
+        column: {row[0]: row[place] for row in body} for place, column in enumerate(head) if place
     }
 
 

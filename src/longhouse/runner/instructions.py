@@ -27,9 +27,7 @@ They come from its files. The job, and what Longhouse says about the answer, com
 If a folder that you work in has its own {names}, read it before you change something there."""
 
 
-def instructions(
-    cwd: Path, *choices: tuple[str, ...], hidden: tuple[Path, ...] = ()
-) -> str:
+def instructions(cwd: Path, *choices: tuple[str, ...], hidden: tuple[Path, ...] = ()) -> str:
     """The instruction files from the top of the work tree down to `cwd`; empty if there are none.
 
     In each folder, the first file that exists of each choice is taken; never one in `hidden`.

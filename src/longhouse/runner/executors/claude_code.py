@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 from longhouse.runner.executors.base import (
@@ -33,6 +34,7 @@ __all__ = ["ClaudeCode"]
 _EFFORT = {"fast": "low", "deep": "high", "audit": "max"}
 _READ = ("mcp__longhouse", "Read", "Glob", "Grep")
 _WRITE = (*_READ, "Edit", "Write", "NotebookEdit", "Bash")
+_FILE = ("Read", "Edit")
 _INSTRUCTIONS = (("CLAUDE.md", "AGENTS.md"), (".claude/CLAUDE.md",), ("CLAUDE.local.md",))
 RETRIES = "4"
 """The CLI's default retries permanent errors such as 401 for minutes."""
@@ -134,11 +136,26 @@ def _server(slice: Slice) -> dict[str, Any]:
 
 def _hiding(slice: Slice) -> list[str]:
     """Denies the file tools the hidden folders; commands are not limited by it."""
-    if slice.sandbox == "full" or not slice.hidden:
+    if slice.sandbox == "full":
         return []
-    folders = [re.sub(r"([\\*?\[\]])", r"\\\1", str(one.resolve())) for one in slice.hidden]
-    denied = [f"{tool}(/{folder}/**)" for folder in folders for tool in ("Read", "Edit")]
-    return ["--settings", json.dumps({"permissions": {"deny": denied}})]
+    cwd = slice.cwd.resolve()
+    paths = [one for folder in slice.hidden for one in _without(folder.resolve(), cwd)]
+    escaped = [re.sub(r"([\\*?\[\]])", r"\\\1", str(path)) for path in paths]
+    denied = [f"{tool}(/{path}{end})" for path in escaped for tool in _FILE for end in ("", "/**")]
+    return ["--settings", json.dumps({"permissions": {"deny": denied}})] if denied else []
+
+
+def _without(folder: Path, cwd: Path) -> list[Path]:
+    """The folder, or what is in it except for the way to `cwd`: nothing is allowed below a denial."""
+    if not cwd.is_relative_to(folder):
+        return [folder]
+    if cwd == folder:
+        return []
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [deeper for one in inside for deeper in _without(one, cwd)]
 
 
 def _permissions(sandbox: Sandbox) -> list[str]:
