@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -105,8 +104,9 @@ def _git(folder: Path, *words: str) -> None:
 
 
 @pytest.fixture(params=[Codex, Claude], ids=["codex", "claude_code"])
-def hostile(request: pytest.FixtureRequest, tmp_path: Path, proxy: Blocked) -> Iterator[Agent]:
-    yield request.param(tmp_path / "person", proxy)
+def hostile(request: pytest.FixtureRequest, tmp_path: Path, proxy: Blocked) -> Agent:
+    made: Agent = request.param(tmp_path / "person", proxy)
+    return made
 
 
 def dispatched(place: Place, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ class _Texts:
         self.found.append(f"## {name}\n{text.strip()}")
         for imported in _imports(text):
             if len(self._seen) < MOST_IMPORTS:
-                self.take(os.path.normpath(os.path.join(os.path.dirname(name), imported)))
+                self.take(_beside(name, imported))
         return True
 
     def _read(self, name: str) -> str | None:
@@ -90,7 +90,12 @@ class _Texts:
 
     def _target(self, name: str) -> str:
         """Where a link of the work tree points, as often `CLAUDE.md -> AGENTS.md`."""
-        return os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(self._top / name)))
+        return _beside(name, (self._top / name).readlink())
+
+
+def _beside(name: str, other: str | Path) -> str:
+    """`other`, as a file in the same folder would name it."""
+    return os.path.normpath(Path(name).parent / other)
 
 
 def _imports(text: str) -> Iterator[str]:
