@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from longhouse.subagents import (
 )
 from longhouse.subagents.executor_runner import ExecutorRunner
 from tests.clients.agents import Agent, Blocked, Claude, Codex
-from tests.clients.scripted.model import Call, Finish, Model, Shell
+from tests.clients.scripted.model import Call, Finish, Model, Shell, Use
 from tools import clients
 from tools.node import BUILD, ROOT
 
@@ -156,6 +157,31 @@ def test_an_agent_reaches_what_security_md_says_and_its_mcp_entry_works(
     finally:
         person.close()
     assert found == promised()[column]
+
+
+def test_a_claude_that_may_only_read_reads_no_token_in_a_hidden_folder(
+    tmp_path: Path, proxy: Blocked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its tools, and by a name after @ in the prompt, which it replaces by the file's text."""
+    agent = Claude(tmp_path, proxy)
+    token = agent.home / "store" / "token"
+    token.parent.mkdir()
+    token.write_text("text-of-the-token")
+    (agent.project / "open.md").write_text("text-in-the-open")
+    task = replace(TASK, instructions=f"Look at @{token} and @open.md")
+    with Model(Shell(f"cat {token}"), Use("Read", {"file_path": str(token)}), DONE) as model:
+        agent.prepare(model)
+        own = {"LONGHOUSE_DIR": str(token.parent), "LONGHOUSE_CLAUDE_BIN": clients.claude()}
+        for name, value in {**agent.environment, **own}.items():
+            monkeypatch.setenv(name, value)
+        runner = ExecutorRunner("claude_code", cwd=agent.project, sandbox="read-only")
+        section = PromptSubagentToolsSection(
+            session=Session(bus=InProcessEventBus()), runner=runner
+        )
+        (result,) = section.dispatch_all([task])
+        assert result.message == "done", (result, model.results)
+        assert "text-in-the-open" in model.asked[0]
+        assert not any("text-of-the-token" in asked for asked in model.asked)
 
 
 def test_the_table_has_a_column_for_each_way_to_run_an_agent() -> None:

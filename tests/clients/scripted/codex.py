@@ -39,14 +39,14 @@ def understand(body: dict[str, Any]) -> Asked:
 def call(asked: Asked, server: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     if tool not in asked.namespaces:
         return search(server, tool)
-    return {**_function(tool, arguments), "namespace": f"mcp__{server}"}
+    return {**use(tool, arguments), "namespace": f"mcp__{server}"}
 
 
 def shell(command: str) -> dict[str, Any]:
-    return _function("exec_command", {"cmd": command})
+    return use("exec_command", {"cmd": command})
 
 
-def _function(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def use(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "function_call",
         "id": "fc_" + uuid.uuid4().hex,

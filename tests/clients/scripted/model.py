@@ -17,7 +17,19 @@ from tests.clients.scripted import claude, codex
 
 SERVER = "longhouse"
 
-__all__ = ["Call", "Drop", "Fail", "Finish", "Model", "Say", "Shell", "Step", "Turn", "after"]
+__all__ = [
+    "Call",
+    "Drop",
+    "Fail",
+    "Finish",
+    "Model",
+    "Say",
+    "Shell",
+    "Step",
+    "Turn",
+    "Use",
+    "after",
+]
 
 
 class Call(NamedTuple):
@@ -31,6 +43,13 @@ class Shell(NamedTuple):
     """Run a command with the client's own tool."""
 
     command: str
+
+
+class Use(NamedTuple):
+    """Use another tool of the client's own."""
+
+    name: str
+    arguments: dict[str, Any]
 
 
 class Say(NamedTuple):
@@ -55,7 +74,7 @@ class Drop(NamedTuple):
     """Begin to answer, and hang up."""
 
 
-Step = Call | Shell | Say | Finish | Fail | Drop
+Step = Call | Shell | Use | Say | Finish | Fail | Drop
 Turn = Step | Callable[["Model"], Step]
 """A step, or what makes one from what has happened so far; it may wait, or do something first."""
 
@@ -158,6 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.turns.insert(0, step)
         elif isinstance(step, Shell):
             output = speech.shell(step.command)
+        elif isinstance(step, Use):
+            output = speech.use(step.name, step.arguments)
         elif isinstance(step, Finish):
             output = speech.finish(asked, step.answer)
         else:

@@ -146,7 +146,7 @@ def _hiding(slice: Slice) -> list[str]:
 
 
 def _without(folder: Path, cwd: Path) -> list[Path]:
-    """The folder, or what is in it except for the way to `cwd`: nothing is allowed below a denial."""
+    """The folder, or what is in it except for the way to `cwd`: a denial covers all below it."""
     if not cwd.is_relative_to(folder):
         return [folder]
     if cwd == folder:

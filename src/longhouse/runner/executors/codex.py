@@ -1,8 +1,8 @@
 """The Codex executor: headless `codex exec`, its session resumed from slice to slice.
 
 Everything is passed as flags; the user's configuration is neither changed nor replaced. The folder
-is never trusted: a trusted one's `.codex` starts programs, and with a sandbox setting on its command
-line Codex would write that trust into the user's file. Codex does not check its answer against the
+is never trusted: a trusted one's `.codex` starts programs, and a sandbox setting among the flags
+would make Codex write that trust into the user's file. Codex does not check its answer against the
 schema, so we do. Its token counts are totals of the thread.
 """
 
