@@ -21,7 +21,7 @@ from longhouse.subagents import (
 from longhouse.subagents.executor_runner import ExecutorRunner
 from tests.clients.agents import Agent, Blocked, Claude, Codex
 from tests.clients.hostile import arm
-from tests.clients.scripted.model import Finish, Model, Say, Shell
+from tests.clients.scripted.model import Finish, Model, Say, Shell, Turn
 from tools import clients
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(240)]
@@ -127,7 +127,12 @@ def test_nothing_of_the_clone_runs_and_its_instructions_arrive(
     hostile: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, trusted: bool
 ) -> None:
     place = Place(hostile, tmp_path, where)
-    play = [LOOK, Finish({"status": "CONTINUE", **SAID}), LOOK, Finish({"status": "DONE", **SAID})]
+    play: list[Turn] = [
+        LOOK,
+        Finish({"status": "CONTINUE", **SAID}),
+        LOOK,
+        Finish({"status": "DONE", **SAID}),
+    ]
     with Model(*play) as model:
         hostile.prepare(model)
         if trusted:

@@ -25,7 +25,7 @@ from longhouse.subagents import (
 )
 from longhouse.subagents.executor_runner import ExecutorRunner
 from tests.clients.agents import Agent, Blocked, Claude, Codex
-from tests.clients.scripted.model import Call, Finish, Model, Shell, Use
+from tests.clients.scripted.model import Call, Finish, Model, Shell, Turn, Use
 from tools import clients
 from tools.node import BUILD, ROOT
 
@@ -125,7 +125,7 @@ def test_an_agent_reaches_what_security_md_says_and_its_mcp_entry_works(
     agent: Agent = kind(tmp_path, proxy)
     agent.home = home
     person = Person(agent, home)
-    turns = [lambda model: person.probe(model.server_port), NOTE, DONE]
+    turns: list[Turn] = [lambda model: person.probe(model.server_port), NOTE, DONE]
     try:
         with Model(*turns) as model:
             agent.prepare(model)
