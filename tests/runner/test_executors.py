@@ -47,6 +47,12 @@ def planned(executor: Executor, tmp_path: Path, job: ClaimedJob = JOB, **more: A
     return executor.plan(job, Slice(**given))
 
 
+def given(plan: Invocation) -> dict[str, str]:
+    """The settings on Codex's command line, as text."""
+    flags = zip(plan.argv, plan.argv[1:], strict=False)
+    return dict(value.split("=", 1) for flag, value in flags if flag == "-c")
+
+
 def after(argv: list[str], flag: str) -> str:
     return argv[argv.index(flag) + 1]
 
@@ -69,7 +75,7 @@ def test_codex_runs_headless_with_the_prompt_on_stdin_and_a_strict_schema(tmp_pa
     assert schema == SCHEMA
     assert schema["additionalProperties"] is False
     assert set(schema["required"]) == set(schema["properties"])
-    settings = dict(word.split("=", 1) for word in plan.argv if word.count("=") and word[0] != "{")
+    settings = given(plan)
     assert settings["approval_policy"] == '"never"'
     assert settings["sandbox_mode"] == '"workspace-write"'
     assert settings["model_reasoning_effort"] == '"high"'

@@ -23,20 +23,21 @@ class NotTaken(Exception):
     """The file is refused; the text says why."""
 
 
-def open_inside(root: Path, path: str, *, never: Path | None = None) -> int:
+def open_inside(root: Path, path: str, *, never: Path | tuple[Path, ...] | None = None) -> int:
     """A descriptor of the regular file `path` below `root`; raises NotTaken, or OSError as `open`.
 
-    Files in the folder `never` are refused.
+    Files in the folders `never` are refused.
     """
     parts = _parts(root, path)
-    forbidden = _identity(never)
+    folders = never if isinstance(never, tuple) else (never,)
+    forbidden = {_identity(one) for one in folders} - {None}
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
             below = _open(part, _FOLDER, folder, path)
             os.close(folder)
             folder = below
-            if _identity(folder) == forbidden:
+            if _identity(folder) in forbidden:
                 raise NotTaken(f"{path} is in the store's folder")
         file = _open(parts[-1], _FILE, folder, path)
     finally:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.config import own_argv
+from longhouse.config import own_argv, user_file
 from longhouse.kernel.delegation import best_way, ways_to_run
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
@@ -17,7 +17,7 @@ from longhouse.runner.plane import Plane
 from longhouse.runner.prompt import gate_rules
 from longhouse.runner.skills import SkillPacks
 
-__all__ = ["RunnerContext", "entry_for"]
+__all__ = ["RunnerContext", "entry_for", "hidden_from_agents"]
 
 TASK_CHARS = 6_000
 
@@ -41,6 +41,10 @@ class RunnerContext(NamedTuple):
     """Whether every server of the store can read our folder and manages its retention."""
     keep_days: int = 0
     """How long to keep output here that no server has; 0 means forever."""
+
+    @property
+    def hidden(self) -> tuple[Path, ...]:
+        return hidden_from_agents(self.home)
 
     def way_to_run(self, meta: Mapping[str, Any]) -> tuple[Executor, str] | None:
         """The executor for a job with this meta, and its profile; None if none here can run it.
@@ -105,3 +109,13 @@ def entry_for(options: Options, *, folder: Path, workspace: str) -> McpEntry:
         return McpEntry(url=options.url.rstrip("/"))
     command = own_argv("mcp", "--dir", str(folder), "--workspace", workspace)
     return McpEntry(command=tuple(command))
+
+
+def hidden_from_agents(store: Path) -> tuple[Path, ...]:
+    """The folders that no agent's commands have business in: the store and the user's settings.
+
+    They hold the tokens of the person and of their clients. An agent reaches Longhouse by its MCP
+    entry, which runs outside its sandbox.
+    """
+    own = user_file()
+    return (store,) if own is None else (store, own.parent)

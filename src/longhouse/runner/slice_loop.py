@@ -179,6 +179,7 @@ class SliceLoop:
             sandbox=options.sandbox,
             entry=self._place.entry,
             session=self._session.id if self._session else None,
+            hidden=self._context.hidden,
         )
         left_s = options.max_runtime_s - (time.monotonic() - self._began)
         allowed_s = min(options.slice_s + options.slice_grace_s, max(left_s, 0.0))

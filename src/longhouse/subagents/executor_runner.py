@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 
 from longhouse.config import load
 from longhouse.kernel.delegation import MODEL_NAME
+from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.executors import find_executors
 from longhouse.runner.executors.base import (
     PROFILES,
@@ -32,7 +33,7 @@ from longhouse.runner.executors.base import (
 )
 from longhouse.runner.inside import NotTaken, open_inside
 from longhouse.runner.options import Options, Sandbox, load_options
-from longhouse.runner.runner_context import entry_for
+from longhouse.runner.runner_context import entry_for, hidden_from_agents
 from longhouse.runner.sessions import ExecutorSession, is_session_id
 from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.subagents.errors import DispatchSubagentError, LimitReached, describe
@@ -155,6 +156,7 @@ class ExecutorRunner:
                 self._sandbox,
                 self._entry,
                 agent.id if agent else None,
+                hidden_from_agents(self._store),
             )
             answer, agent = self._slice(scope, job, this, agent)
             delivered |= dict.fromkeys([*answer.refs, *self._made(answer)])
@@ -168,7 +170,10 @@ class ExecutorRunner:
     def _slice(
         self, scope: Scope, job: ClaimedJob, this: Slice, agent: ExecutorSession | None
     ) -> tuple[AgentAnswer, ExecutorSession | None]:
-        plan = self._executor.plan(job, this)
+        try:
+            plan = self._executor.plan(job, this)
+        except LonghouseError as error:
+            raise DispatchSubagentError(error.message) from error
         ended = self._run(scope, plan)
         result = result_of(self._executor, ended, this.scratch)
         agent, tokens = self._charged(result, agent)

@@ -45,11 +45,15 @@ def understand(body: dict[str, Any]) -> Asked:
 def call(asked: Asked, server: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
     name = f"mcp__{server}__{tool}"
     held_back = "ToolSearch" in asked.tools and name not in {*asked.tools, *asked.loaded}
-    return None if held_back else _use(name, arguments)
+    return None if held_back else use(name, arguments)
 
 
 def search(server: str, tool: str) -> dict[str, Any]:
-    return _use("ToolSearch", {"query": f"select:mcp__{server}__{tool}", "max_results": 5})
+    return use("ToolSearch", {"query": f"select:mcp__{server}__{tool}", "max_results": 5})
+
+
+def shell(command: str) -> dict[str, Any]:
+    return use("Bash", {"command": command})
 
 
 def say(text: str) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def say(text: str) -> dict[str, Any]:
 def finish(asked: Asked, answer: dict[str, Any]) -> dict[str, Any]:
     """With `--json-schema` there is a tool to answer with."""
     assert "StructuredOutput" in asked.tools, asked.tools
-    return _use("StructuredOutput", answer)
+    return use("StructuredOutput", answer)
 
 
 def failure(status: int) -> dict[str, Any]:
@@ -96,6 +100,6 @@ def events(body: dict[str, Any], output: dict[str, Any] | None) -> Iterator[dict
     yield {"type": "message_stop"}
 
 
-def _use(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def use(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     id_ = "toolu_" + uuid.uuid4().hex[:24]
     return {"type": "tool_use", "id": id_, "name": name, "input": arguments}

@@ -39,12 +39,19 @@ def understand(body: dict[str, Any]) -> Asked:
 def call(asked: Asked, server: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     if tool not in asked.namespaces:
         return search(server, tool)
+    return {**use(tool, arguments), "namespace": f"mcp__{server}"}
+
+
+def shell(command: str) -> dict[str, Any]:
+    return use("exec_command", {"cmd": command})
+
+
+def use(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "function_call",
         "id": "fc_" + uuid.uuid4().hex,
         "call_id": "call_" + uuid.uuid4().hex[:24],
-        "name": tool,
-        "namespace": f"mcp__{server}",
+        "name": name,
         "arguments": json.dumps(arguments),
         "status": "completed",
     }

@@ -17,7 +17,19 @@ from tests.clients.scripted import claude, codex
 
 SERVER = "longhouse"
 
-__all__ = ["Call", "Drop", "Fail", "Finish", "Model", "Say", "Step", "Turn", "after"]
+__all__ = [
+    "Call",
+    "Drop",
+    "Fail",
+    "Finish",
+    "Model",
+    "Say",
+    "Shell",
+    "Step",
+    "Turn",
+    "Use",
+    "after",
+]
 
 
 class Call(NamedTuple):
@@ -25,6 +37,19 @@ class Call(NamedTuple):
 
     tool: str
     arguments: dict[str, Any] = {}
+
+
+class Shell(NamedTuple):
+    """Run a command with the client's own tool."""
+
+    command: str
+
+
+class Use(NamedTuple):
+    """Use another tool of the client's own."""
+
+    name: str
+    arguments: dict[str, Any]
 
 
 class Say(NamedTuple):
@@ -49,13 +74,16 @@ class Drop(NamedTuple):
     """Begin to answer, and hang up."""
 
 
-Step = Call | Say | Finish | Fail | Drop
+Step = Call | Shell | Use | Say | Finish | Fail | Drop
 Turn = Step | Callable[["Model"], Step]
 """A step, or what makes one from what has happened so far; it may wait, or do something first."""
 
 
 class Model(ThreadingHTTPServer):
-    """Plays one script; `results` are the texts that the tools gave back, in order."""
+    """Plays one script; `results` are the texts that the tools gave back, in order.
+
+    `asked` is every request as the client sent it.
+    """
 
     daemon_threads = True
 
@@ -64,6 +92,7 @@ class Model(ThreadingHTTPServer):
         self.turns = list(turns)
         self.results: list[str] = []
         self.offered: list[str] = []
+        self.asked: list[str] = []
         self.requests = 0
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02})
@@ -132,6 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _play(self, speech: Any, body: dict[str, Any]) -> None:
         asked = speech.understand(body)
+        self.server.asked.append(json.dumps(body, ensure_ascii=False))
         self.server.offered = asked.tools or self.server.offered
         if asked.aside:
             step: Any = Say("ok")
@@ -145,6 +175,10 @@ class _Handler(BaseHTTPRequestHandler):
             if output is None:  # the client holds its tools back until they are searched for
                 output = speech.search(SERVER, step.tool)
                 self.server.turns.insert(0, step)
+        elif isinstance(step, Shell):
+            output = speech.shell(step.command)
+        elif isinstance(step, Use):
+            output = speech.use(step.name, step.arguments)
         elif isinstance(step, Finish):
             output = speech.finish(asked, step.answer)
         else:

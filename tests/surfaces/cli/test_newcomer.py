@@ -345,6 +345,30 @@ def test_doctor_finds_agents_clients_rights_hooks_and_the_path(
     assert has(found, "ok", "git runs pre-commit")
 
 
+def test_doctor_says_which_agents_run_commands_unsandboxed(
+    machine: Callable[[], list[tuple[str, str]]], tmp_path: Path
+) -> None:
+    for name, version in (("codex", "codex-cli 0.120.0"), ("claude", "2.1.3 (Claude Code)")):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\necho '{version}'\n")
+        program.chmod(0o755)
+    found = machine()
+    assert has(found, "warn", "agents: jobs need Codex 0.138")
+    assert has(found, "warn", "agents: claude runs the commands of jobs unsandboxed")
+    (tmp_path / "bin" / "codex").write_text("#!/bin/sh\necho codex-cli 0.166.0\n")
+    own = tmp_path / ".claude" / "settings.json"
+    own.parent.mkdir(exist_ok=True)
+    for text, warned in (
+        ("[]", True),
+        ('{"sandbox": {"enabled": false}}', True),
+        ('{"sandbox": {"enabled": true}}', False),
+    ):
+        own.write_text(text)
+        found = machine()
+        assert has(found, "warn", "unsandboxed") == warned
+        assert not has(found, "warn", "jobs need Codex")
+
+
 def test_doctor_says_that_the_kernel_limits_processes_where_a_group_is_delegated(
     machine: Callable[[], list[tuple[str, str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

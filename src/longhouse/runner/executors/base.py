@@ -98,7 +98,12 @@ class McpEntry(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """One run of an agent: its prompt, its folders, and the session to resume."""
+    """One run of an agent: its prompt, its folders, and the session to resume.
+
+    The folder `cwd` is a stranger's: the program that is started must not run, load or obey
+    settings that it finds there. Nor may what the agent runs read or write the folders `hidden`,
+    as far as the program's sandbox can do that.
+    """
 
     number: int
     prompt: str
@@ -107,6 +112,7 @@ class Slice(NamedTuple):
     sandbox: Sandbox
     entry: McpEntry
     session: str | None = None
+    hidden: tuple[Path, ...] = ()
 
 
 class Invocation(NamedTuple):

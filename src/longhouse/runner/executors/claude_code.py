@@ -1,14 +1,17 @@
 """The Claude Code executor: headless `claude -p`, structured output, resumed sessions.
 
-Success is judged by `is_error`, never by `subtype`: API failures arrive with subtype "success". The
-user's configuration is not changed. A result counts the tokens of its own slice, but the dollars of
-the whole session.
+Only the user's own settings are read: those of a folder (`.claude/`, `.mcp.json`) start programs,
+and `-p` asks nobody. Its commands run without a sandbox, unless the user has turned on the one of
+Claude Code. Success is judged by `is_error`, never by `subtype`: API failures arrive with subtype
+"success". A result counts the tokens of its own slice, but the dollars of the whole session.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 from typing import Any
 
 from longhouse.runner.executors.base import (
@@ -24,12 +27,15 @@ from longhouse.runner.executors.base import (
     answer_in,
     as_answer,
 )
+from longhouse.runner.instructions import instructions
 
 __all__ = ["ClaudeCode"]
 
 _EFFORT = {"fast": "low", "deep": "high", "audit": "max"}
 _READ = ("mcp__longhouse", "Read", "Glob", "Grep")
 _WRITE = (*_READ, "Edit", "Write", "NotebookEdit", "Bash")
+_FILE = ("Read", "Edit")
+_INSTRUCTIONS = (("CLAUDE.md", "AGENTS.md"), (".claude/CLAUDE.md",), ("CLAUDE.local.md",))
 RETRIES = "4"
 """The CLI's default retries permanent errors such as 401 for minutes."""
 
@@ -59,6 +65,10 @@ class ClaudeCode:
             json.dumps(SCHEMA),
             "--mcp-config",
             str(servers),
+            "--strict-mcp-config",
+            "--setting-sources",
+            "user",
+            *_hiding(slice),
             "--effort",
             _EFFORT[job.profile],
             *_permissions(slice.sandbox),
@@ -67,6 +77,12 @@ class ClaudeCode:
             argv.append(f"--model={job.model}")
         if slice.session:
             argv.append(f"--resume={slice.session}")
+        elif told := instructions(slice.cwd, *_INSTRUCTIONS, hidden=slice.hidden):
+            # Not in the prompt, where each @name would be replaced by the text of that file.
+            file = slice.scratch / "instructions.md"
+            file.touch(mode=0o600)
+            file.write_text(told, encoding="utf-8")
+            argv += ["--append-system-prompt-file", str(file)]
         return Invocation(argv, slice.prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
 
     def parse(self, output: RunOutput) -> SliceResult:
@@ -116,6 +132,30 @@ def _server(slice: Slice) -> dict[str, Any]:
         return {"type": "http", "url": f"{entry.url}/mcp", "headers": {**bearer, **entry.headers}}
     first, *rest = entry.argv(slice.scratch)
     return {"type": "stdio", "command": first, "args": rest}
+
+
+def _hiding(slice: Slice) -> list[str]:
+    """Denies the file tools the hidden folders; commands are not limited by it."""
+    if slice.sandbox == "full":
+        return []
+    cwd = slice.cwd.resolve()
+    paths = [one for folder in slice.hidden for one in _without(folder.resolve(), cwd)]
+    escaped = [re.sub(r"([\\*?\[\]])", r"\\\1", str(path)) for path in paths]
+    denied = [f"{tool}(/{path}{end})" for path in escaped for tool in _FILE for end in ("", "/**")]
+    return ["--settings", json.dumps({"permissions": {"deny": denied}})] if denied else []
+
+
+def _without(folder: Path, cwd: Path) -> list[Path]:
+    """The folder, or what is in it except for the way to `cwd`: a denial covers all below it."""
+    if not cwd.is_relative_to(folder):
+        return [folder]
+    if cwd == folder:
+        return []
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [deeper for one in inside for deeper in _without(one, cwd)]
 
 
 def _permissions(sandbox: Sandbox) -> list[str]:

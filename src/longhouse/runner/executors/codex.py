@@ -1,19 +1,22 @@
 """The Codex executor: headless `codex exec`, its session resumed from slice to slice.
 
-Everything is passed as flags; the user's configuration is neither changed nor replaced. Codex does
-not check its answer against the schema, so we do. Its token counts are totals of the thread.
+Everything is passed as flags; the user's configuration is neither changed nor replaced. The folder
+is never trusted: a trusted one's `.codex` starts programs, and a sandbox setting among the flags
+would make Codex write that trust into the user's file. Codex does not check its answer against the
+schema, so we do. Its token counts are totals of the thread.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from longhouse.config import environment_with
+from longhouse.config import environment_with, project_root
 from longhouse.runner.executors.base import (
     PROFILES,
     SCHEMA,
@@ -25,12 +28,17 @@ from longhouse.runner.executors.base import (
     TokenUsage,
     answer_in,
 )
+from longhouse.runner.instructions import instructions
 from longhouse.runner.sessions import is_session_id
+from longhouse.runner.trouble import NotHere
 
 __all__ = ["Codex"]
 
 _EFFORT = {"fast": "low", "deep": "high", "audit": "xhigh"}
 _SANDBOX = {"full": "danger-full-access"}
+_PROFILES = {"read-only": ":read-only", "workspace-write": ":workspace"}
+_INSTRUCTIONS = ("AGENTS.override.md", "AGENTS.md")
+_PATTERN = frozenset("*?[]")
 RECORD_BYTES = 1 << 20
 """How much of the end of a thread's rollout file is read."""
 TOKEN_VARIABLE = "LONGHOUSE_MCP_TOKEN"  # noqa: S105  (the name of a variable)
@@ -53,17 +61,23 @@ class Codex:
             "approval_policy": "never",
             "sandbox_mode": _SANDBOX.get(slice.sandbox, slice.sandbox),
             "model_reasoning_effort": _EFFORT[job.profile],
+            "features.skill_mcp_dependency_install": False,
+            "projects": {folder: {"trust_level": "untrusted"} for folder in _trustable(slice.cwd)},
+            **_hiding(slice),
         }
         argv = [self.program, "exec", *(["resume"] if slice.session else [])]
         argv += ["--json", "--skip-git-repo-check", "--output-schema", str(schema)]
-        for key, value in settings.items():
-            argv += ["-c", f"{key}={json.dumps(value)}"]
         if slice.entry.given:
-            argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice))}"]
+            settings["mcp_servers.longhouse"] = _server(slice)
+        for key, value in settings.items():
+            argv += ["-c", f"{key}={_toml(value)}"]
         entry = slice.entry
         env = {TOKEN_VARIABLE: entry.token} if entry.url and entry.token else {}
-        words = [slice.session, "-"] if slice.session else ["-"]
-        return Invocation([*argv, "--", *words], slice.prompt, env)
+        if slice.session:
+            return Invocation([*argv, "--", slice.session, "-"], slice.prompt, env)
+        told = instructions(slice.cwd, _INSTRUCTIONS, hidden=slice.hidden)
+        prompt = f"{told}\n\n{slice.prompt}" if told else slice.prompt
+        return Invocation([*argv, "--", "-"], prompt, env)
 
     def parse(self, output: RunOutput) -> SliceResult:
         session = said = failed = None
@@ -107,11 +121,57 @@ def _server(slice: Slice) -> dict[str, Any]:
     return {"command": first, "args": rest, **common}
 
 
+def _trustable(cwd: Path) -> list[str]:
+    """Every folder by which Codex may decide whether to trust `cwd`, however it is spelled.
+
+    It asks for each folder from the root of the project down, then for the main worktree; the
+    user's file may say what marks a root, so it can be any folder above.
+    """
+    known = [cwd.absolute(), cwd.resolve()]
+    with suppress(OSError, ValueError):
+        known.append(project_root(cwd.resolve()).resolve())
+    return list(dict.fromkeys(str(one) for path in known for one in (path, *path.parents)))
+
+
+def _hiding(slice: Slice) -> dict[str, Any]:
+    """A permission profile that denies commands the hidden folders, for reading too.
+
+    It is merged over `[permissions.longhouse]` of the user's file, if there is one, and replaces
+    `sandbox_mode`. Codex 0.138 and 0.166 obey it; 0.120 refuses it and does not start.
+    """
+    if slice.sandbox not in _PROFILES or not slice.hidden:
+        return {}
+    folders = [str(folder.resolve()) for folder in slice.hidden]
+    for folder in folders:
+        if not folder.isprintable() or _PATTERN.intersection(folder):
+            raise NotHere(
+                f"Codex cannot hide {folder!r} from its agent: it reads that name as a pattern",
+                recovery="use a store in a folder without *, ?, [ or ] in its name",
+            )
+    denied = dict.fromkeys(folders, "deny")
+    profile = {"extends": _PROFILES[slice.sandbox], "filesystem": denied}
+    return {"permissions.longhouse": profile, "default_permissions": "longhouse"}
+
+
 def _toml(value: Any) -> str:
-    """Inline TOML: strings, numbers and lists of strings are the same in TOML and JSON."""
-    if not isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    return "{" + ",".join(f"{key}={_toml(one)}" for key, one in value.items()) + "}"
+    """Inline TOML. Texts and lists are written as in JSON, which does not escape DEL."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_key(key)}={_toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, str) and not _is_utf8(value):
+        raise NotHere(f"Codex takes no name that is not UTF-8: {value!r}")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _events(output: RunOutput) -> Iterator[dict[str, Any]]:

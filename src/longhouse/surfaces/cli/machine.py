@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ AGENTS = {
     "codex": "npm install -g @openai/codex",
     "claude": "npm install -g @anthropic-ai/claude-code",
 }
+OLDEST_CODEX = (0, 138)
 _PRIVATE = ("longhouse.db", "token", "server.json", "agents")
 
 
@@ -57,13 +59,40 @@ def agents(cli: Cli) -> Iterator[CheckResult]:
     """The agent programs that a runner starts for jobs."""
     there = {name: path for name in AGENTS if (path := shutil.which(name))}
     for name, path in there.items():
-        yield CheckResult("ok", f"{name}: {_version(path)} at {path}")
+        version = _version(path)
+        yield CheckResult("ok", f"{name}: {version} at {path}")
+        if name == "codex" and _is_old(version):
+            yield CheckResult(
+                "warn",
+                f"jobs need Codex {'.'.join(map(str, OLDEST_CODEX))}: this one cannot keep them "
+                "out of the store and does not start",
+                AGENTS["codex"],
+            )
+        if name == "claude" and not _has_sandbox(client_homes().claude / "settings.json"):
+            yield CheckResult(
+                "warn",
+                "claude runs the commands of jobs unsandboxed: they can do all that you can",
+                "turn on Claude Code's own sandbox (/sandbox), or use Codex for such jobs",
+            )
     if not there:
         yield CheckResult(
             "warn",
             "neither Codex nor Claude Code is installed: runners have no agent to run jobs with",
             " or ".join(AGENTS.values()),
         )
+
+
+def _is_old(version: str) -> bool:
+    found = re.search(r"(\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) < OLDEST_CODEX
+
+
+def _has_sandbox(settings: Path) -> bool:
+    """Whether the person has turned on the sandbox of Claude Code; a job reads no other file."""
+    try:
+        return json.loads(settings.read_text(encoding="utf-8"))["sandbox"]["enabled"] is True
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def _version(path: str) -> str:
