@@ -492,3 +492,13 @@ FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms > :since
 -- name: refs_to_processes
 -- The refs of jobs that cite a background process as proof.
 SELECT refs FROM jobs WHERE ws = :ws AND refs LIKE '%"PROC-%'
+
+-- name: claims_clamp
+-- Shorten claims that were made under a clock that was ahead.
+UPDATE jobs SET claim_expires_at_ms = :longest
+WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms > :longest
+
+-- name: leases_clamp
+-- The same for the leases of runners.
+UPDATE runner_leases SET lease_expires_at_ms = :longest
+WHERE ws = :ws AND lease_expires_at_ms > :longest

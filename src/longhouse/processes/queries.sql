@@ -245,3 +245,7 @@ WHERE log.ws = :ws AND task.removed_at_ms IS NULL
 -- name: log_begun
 -- Begin to store a stream of a remote host.
 INSERT INTO tool_logs (ws, n, stream, handle) VALUES (:ws, :n, :stream, :handle)
+
+-- name: hosts_clamp
+-- No host can have been heard from later than now.
+UPDATE tool_hosts SET seen_ms = :now WHERE ws = :ws AND seen_ms > :now

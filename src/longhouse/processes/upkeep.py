@@ -33,6 +33,12 @@ def end_with_their_jobs(tx: Tx) -> None:
             end(tx, process, f"{row['job_id']} has ended")
 
 
+@room.clamps
+def clamp_hosts(tx: Tx) -> None:
+    """A host that was heard from in the future would never be silent."""
+    tx.run(sql.hosts_clamp, now=tx.now_ms)
+
+
 @room.every(60)
 def give_up_lost_hosts(tx: Tx) -> None:
     """End the tasks of hosts that have been silent for a day; how they ended is unknown."""
