@@ -58,7 +58,9 @@ def main(folder: Path = FOLDER) -> int:
         return 1
     folder.mkdir(parents=True, exist_ok=True)
     if changed := thawed(folder):
-        print(f"{', '.join(changed)} made a store that is kept: restore it, and add the next number")
+        print(
+            f"{', '.join(changed)} made a store that is kept: restore it, and add the next number"
+        )
         return 1
     made = {target: kept_store()}
     if pg_dump := shutil.which("pg_dump", path=f"{programs()}:{os.environ.get('PATH', '')}"):
@@ -109,7 +111,9 @@ def kept_postgres(url: str, pg_dump: str) -> bytes:
             call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=CountedIds())
             counts = house.db.read(WORKSPACE, count_rows, call)
         options = ("--schema=longhouse", "--inserts", "--no-owner", "--no-privileges")
-        dumped = subprocess.run([pg_dump, *options, url], capture_output=True, text=True, check=True)
+        dumped = subprocess.run(
+            [pg_dump, *options, url], capture_output=True, text=True, check=True
+        )
         kept = root / "kept"
         shutil.copytree(root / "store" / "artifacts", kept / "artifacts")
         (kept / "store.sql").write_text(_UNPORTABLE.sub("", dumped.stdout))

@@ -43,7 +43,7 @@ def test_every_table_has_a_bound_that_is_written_down(db: Database) -> None:
 
 
 def count(lh: Lh, table: str) -> int:
-    text = f"SELECT COUNT(*) AS n FROM {table} WHERE ws = :ws"  # noqa: S608
+    text = f"SELECT COUNT(*) AS n FROM {table} WHERE ws = :ws"
     found = lh.house.db.read("acme", lambda tx: tx.value(Query("n", text, text)), lh.house._call())
     return int(found)
 

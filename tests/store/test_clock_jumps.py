@@ -202,7 +202,7 @@ def ahead_ms(house: House, now_ms: int) -> dict[str, int]:
 
 def hold_everything(house: House) -> None:
     """One of everything that ends, or is judged, by the clock."""
-    calls = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("jobs.create", {"title": "Look", "prompt": "p", "idempotency_key": "k"}),
         ("jobs.claim", {"runner_id": "r", "lease_ttl_ms": LEASE_MS}),
         ("jobs.runner.heartbeat", {"runner_id": "r", "status": "idle", "lease_ttl_ms": LEASE_MS}),
@@ -270,7 +270,12 @@ def test_a_store_is_looked_through_once_a_boot(
 ) -> None:
     looked: list[int] = []
     real = House._look_through
-    monkeypatch.setattr(House, "_look_through", lambda h: (looked.append(1), real(h))[1])
+
+    def look(house: House) -> None:
+        looked.append(1)
+        real(house)
+
+    monkeypatch.setattr(House, "_look_through", look)
     for boots, times in ((1, 1), (1, 1), (2, 2), (2, 2)):
         machine.boots = boots
         with house_in(tmp_path) as house:

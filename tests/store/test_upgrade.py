@@ -91,7 +91,9 @@ def opened(data: bytes, folder: Path, postgres_url: str | None = None) -> None:
 
 
 def test_the_newest_schema_has_a_kept_store_of_both_databases() -> None:
-    missing = [f"{kind}{migrate.newest():04d}" for kind in "vp" if migrate.newest() not in KEPT[kind]]
+    missing = [
+        f"{kind}{migrate.newest():04d}" for kind in "vp" if migrate.newest() not in KEPT[kind]
+    ]
     assert not missing, f"there is no {missing}: run python -m tools.keep_store, and commit it"
 
 
@@ -121,9 +123,7 @@ def test_every_kept_store_opens_with_todays_code(version: int, tmp_path: Path) -
 def test_every_kept_store_of_postgresql_opens_with_todays_code(
     version: int, tmp_path: Path, fresh_postgres_url: str, databases: Databases
 ) -> None:
-    opened(
-        lzma.decompress(KEPT["p"][version].read_bytes()), tmp_path / "kept", fresh_postgres_url
-    )
+    opened(lzma.decompress(KEPT["p"][version].read_bytes()), tmp_path / "kept", fresh_postgres_url)
     fresh = databases.create("fresh_schema")
     try:
         with other_house(tmp_path / "fresh", db=fresh):

@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import suppress
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 __all__ = ["Clock", "Ids", "Machine", "RandomIds", "Reading", "SystemClock", "machine", "rfc3339"]
@@ -50,8 +51,9 @@ class Machine:
 
 @cache
 def _boot() -> bytes:
-    with suppress(OSError, ValueError), open("/proc/sys/kernel/random/boot_id") as file:
-        return bytes.fromhex(file.read().strip().replace("-", "")).ljust(16, b"\0")[:16]
+    with suppress(OSError, ValueError):
+        text = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return bytes.fromhex(text.strip().replace("-", "")).ljust(16, b"\0")[:16]
     return bytes(16)
 
 

@@ -31,7 +31,6 @@ from longhouse.store.tx import Tx
 
 __all__ = ["START_EXAMPLE", "finish", "renew", "start"]
 
-LONGEST_MS = 300_000
 _TTL_MS = (1_000, LONGEST_MS)
 _ID = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 START_EXAMPLE = StartSubagent(

@@ -16,7 +16,14 @@ from longhouse.processes.typed import forget
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["HOSTS_KEPT_MS", "LOST_MS", "end_with_their_jobs", "forget_what_is_over", "give_up_lost_hosts", "held_logs"]
+__all__ = [
+    "HOSTS_KEPT_MS",
+    "LOST_MS",
+    "end_with_their_jobs",
+    "forget_what_is_over",
+    "give_up_lost_hosts",
+    "held_logs",
+]
 
 LOST_MS: Final = 24 * 3_600_000
 """How long a host must be silent before its tasks are given up."""

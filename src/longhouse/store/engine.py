@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from longhouse.kernel.clock import Clock
+from longhouse.kernel.clock import SystemClock
 from longhouse.kernel.errors import LonghouseError, StoreError
 from longhouse.store.queries import Query
 
@@ -126,7 +126,7 @@ class StoreEngine(Protocol):
     """How many lanes may commit at the same time."""
     local: bool
     """Whether a read stays in this process, without waiting for a server."""
-    clock: Clock
+    clock: SystemClock
     """This process's view of the time, for what is not decided in a transaction."""
 
     def began_anew(self) -> bool:
