@@ -281,3 +281,15 @@ def test_a_store_is_looked_through_once_a_boot(
         with house_in(tmp_path) as house:
             say(house, "vcs.notes.commit", content="x")
         assert len(looked) == times
+
+
+def test_a_process_that_was_idle_continues_from_the_last_write_of_another(
+    machine: FakeMachine, tmp_path: Path
+) -> None:
+    with house_in(tmp_path) as busy, house_in(tmp_path) as idle:
+        machine.error = 3600 * S
+        for _ in range(30):
+            machine.passes(2 * S)
+            last_ms = busy.db.write("acme", lambda tx: tx.now_ms, CALL)
+        machine.error = 0
+        assert idle.db.write("acme", lambda tx: tx.now_ms, CALL) >= last_ms
