@@ -36,7 +36,7 @@ class Postgres:
         self.data = self.folder / "data"
         self._hasty = hasty
         self._as: dict[str, Any] = {}
-        self._bin = _programs()
+        self._bin = programs()
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
             self._as = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
@@ -121,7 +121,7 @@ class Postgres:
             raise RuntimeError(f"{program}: {run.stdout}{run.stderr}")
 
 
-def _programs() -> Path:
+def programs() -> Path:
     spec = importlib.util.find_spec(_WHEEL)
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError(f"{_WHEEL} is not installed; run `make env`")

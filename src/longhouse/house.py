@@ -6,6 +6,7 @@ Everything a house needs is built here, and only here, from resolved settings.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,15 +14,17 @@ from typing import TYPE_CHECKING, Any, Self
 from longhouse.config import Settings
 from longhouse.dispatch import Caller, Dispatcher, Observer
 from longhouse.facts import HouseFacts
-from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
+from longhouse.kernel.clock import Clock, Ids, RandomIds
+from longhouse.kernel.contributions import Loop
 from longhouse.kernel.envelope import Answer
-from longhouse.kernel.errors import StoreUnusable
+from longhouse.kernel.errors import LonghouseError, ProjectGuardMismatch, StoreUnusable
 from longhouse.kernel.registry import Registry, Role
 from longhouse.store import migrate
 from longhouse.store.database import Database
-from longhouse.store.engine import StoreEngine
+from longhouse.store.engine import Lost, StoreEngine
 from longhouse.store.sqlite import SqliteEngine
-from longhouse.store.tx import Call
+from longhouse.store.tx import Call, Tx
+from longhouse.store.tx import sql as store_sql
 
 if TYPE_CHECKING:
     from longhouse.store.maintenance import Maintenance, Trouble
@@ -39,6 +42,8 @@ ROOMS = (
     "processes",
     "desk",
 )
+
+CLAMP_S = 60
 
 
 def registry() -> Registry:
@@ -73,7 +78,7 @@ class House:
             schema_version=migrate.newest(),
             services=services or {},
         )
-        self._clock = clock or SystemClock()
+        self._clock = clock or self.db.engine.clock
         self._time_of_calls = clock.now_ms if clock else lambda: None
         self._ids = ids or RandomIds()
         self.dispatcher = Dispatcher(
@@ -85,6 +90,8 @@ class House:
             observe=observe,
             time_of_calls=self._time_of_calls,
         )
+        if self.db.engine.began_anew():
+            self._look_through()
 
     def call(
         self, cmd: str, args: dict[str, Any] | None = None, caller: Caller | None = None
@@ -96,7 +103,8 @@ class House:
         """The maintenance loops of the store and the rooms, which a server runs while it serves."""
         from longhouse.store.maintenance import Maintenance
 
-        return Maintenance(self.db, self.registry.loops, self._call, trouble, self.registry.tidiers)
+        loops = (Loop("store.clamp", CLAMP_S, self._clamp), *self.registry.loops)
+        return Maintenance(self.db, loops, self._call, trouble, self.registry.tidiers)
 
     def settle(self, timeout_s: float | None = None) -> bool:
         """Wait until observers and reactions have processed every call answered so far."""
@@ -105,6 +113,22 @@ class House:
     def close(self) -> None:
         self.dispatcher.aftermath.close()
         self.db.close()
+
+    def _look_through(self) -> None:
+        """Clamp every workspace; what fails here is tried again by the next house, or the loop."""
+        try:
+            for workspace in self.db.workspaces():
+                with suppress(ProjectGuardMismatch):  # its own project does it
+                    self.db.write(workspace, self._clamp, self._call())
+            self.db.engine.looked_through()
+        except (LonghouseError, Lost):
+            return
+
+    def _clamp(self, tx: Tx) -> None:
+        """Shorten leases and the like that lie further ahead than the clock could have put them."""
+        tx.run(store_sql.idempotency_clamp, now=tx.now_ms)
+        for clamp in self.registry.clampers:
+            clamp(tx)
 
     def _call(self) -> Call:
         return Call(now_ms=self._time_of_calls(), ids=self._ids, facts=self.facts)

@@ -20,7 +20,7 @@ from longhouse.kernel.values import Request
 __all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]
 
 MANIFEST = Path(__file__).with_name("manifest.json")
-_FUNCTIONS = ("advisers", "recoverers", "targets", "vouchers")
+_FUNCTIONS = ("advisers", "clampers", "recoverers", "targets", "vouchers")
 """Declared functions that a single call may need; only servers need the other declarations."""
 
 

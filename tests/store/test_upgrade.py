@@ -1,19 +1,18 @@
-"""Stores and exports of every earlier schema version open with today's code.
-
-Every version since the first kept store has one: this finds a migration without.
-"""
+"""Stores and exports of earlier schema versions open with today's code, on both databases."""
 
 from __future__ import annotations
 
 import io
 import json
 import lzma
-import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
+import msgspec
+import psycopg
 import pytest
 
 from longhouse.kernel.errors import StoreUnusable
@@ -21,13 +20,24 @@ from longhouse.store import migrate
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.upkeep import restore, verify
-from tests.kit import Lh, ManualClock
+from tests.kit import WAITING, Lh, ManualClock
+from tests.plugins.postgres import Databases
 from tests.store.upkeep_kit import call_of, exported, fill, imported, other_house
 from tools import keep_store
 
 VERSIONS = sorted(migrate._sources())
-KEPT = {int(path.name[1:5]): path for path in keep_store.FOLDER.glob("v*.tar.xz")}
-ROOT = Path(__file__).parents[2]
+KEPT = {
+    kind: {int(path.name[1:5]): path for path in keep_store.FOLDER.glob(f"{kind}*.tar.xz")}
+    for kind in "vp"
+}
+"""The kept stores by database and schema: `v` is SQLite, `p` is PostgreSQL."""
+CATALOGUE = (
+    "SELECT table_name, column_name, data_type, is_nullable, column_default, collation_name "
+    "FROM information_schema.columns WHERE table_schema = 'longhouse' ORDER BY 1, 2",
+    "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'longhouse' ORDER BY 1",
+    "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint "
+    "WHERE connamespace = to_regnamespace('longhouse') ORDER BY 1, 2",
+)
 NEXT = "ALTER TABLE jobs ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';"
 
 
@@ -56,11 +66,14 @@ def unpack(data: bytes, folder: Path) -> None:
                 path.write_bytes(file.read())
 
 
-def opened(data: bytes, folder: Path) -> None:
-    """Check that a kept store opens, verifies, has its rows, and accepts new ones."""
+def opened(data: bytes, folder: Path, postgres_url: str | None = None) -> None:
+    """Check that a kept store opens, reads, verifies, has its rows, and accepts new ones."""
     unpack(data, folder)
     counts = json.loads((folder / "rows.json").read_text())
-    with other_house(folder) as house:
+    if postgres_url:
+        with psycopg.connect(postgres_url, autocommit=True) as admin:
+            admin.execute((folder / "store.sql").read_bytes())
+    with other_house(folder, db=postgres_url) as house:
         assert house.db.engine.schema_version() == migrate.newest()
         assert verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True).ok
         now = house.db.read("acme", keep_store.count_rows, call_of(house))
@@ -68,24 +81,70 @@ def opened(data: bytes, folder: Path) -> None:
             name: count for name, count in counts.items() if name in now
         }
         lh = Lh(house, ManualClock())
+        for command in house.registry:
+            if not command.writes and command.cmd not in WAITING:
+                got = lh.envelope(command.cmd, **msgspec.to_builtins(command.example))
+                code = (got["error"] or {}).get("code")
+                assert code not in ("INTERNAL_ERROR", "STORE_ERROR"), (command.cmd, got["error"])
         ref = lh("vcs.notes.commit", content="after the upgrade")["ref"]
         assert lh("open", id=ref)["entry"]["content"] == "after the upgrade"
 
 
-def test_from_the_first_kept_store_on_every_version_has_one() -> None:
-    needed = [version for version in VERSIONS if KEPT and version >= min(KEPT)]
-    missing = [version for version in needed if version not in KEPT]
-    assert not missing, f"no kept store of schema {missing}: run python -m tools.keep_store"
+def test_the_newest_schema_has_a_kept_store_of_both_databases() -> None:
+    missing = [
+        f"{kind}{migrate.newest():04d}" for kind in "vp" if migrate.newest() not in KEPT[kind]
+    ]
+    assert not missing, f"there is no {missing}: run python -m tools.keep_store, and commit it"
 
 
-def test_a_release_keeps_its_store() -> None:
-    released = re.findall(r"^## \[\d[^\]]*\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert KEPT or not released, "the first release needs one: run python -m tools.keep_store"
+def test_a_migration_that_made_a_kept_store_never_changes() -> None:
+    changed = keep_store.thawed()
+    assert not changed, f"{changed} made stores that people have: restore it, add the next number"
 
 
-def test_every_kept_store_opens_with_todays_code(tmp_path: Path) -> None:
-    for version, path in sorted(KEPT.items()):
-        opened(lzma.decompress(path.read_bytes()), tmp_path / str(version))
+def test_a_changed_migration_is_noticed_and_no_store_is_kept_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = {**keep_store.digests(), "0001_frame.sql": "another"}
+    (tmp_path / "migrations.json").write_text(json.dumps(made))
+    assert keep_store.thawed(tmp_path) == ["0001_frame.sql"]
+    assert keep_store.main(tmp_path) == 1
+    assert "add the next number" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("version", sorted(KEPT["v"]))
+def test_every_kept_store_opens_with_todays_code(version: int, tmp_path: Path) -> None:
+    opened(lzma.decompress(KEPT["v"][version].read_bytes()), tmp_path / "kept")
+    SqliteEngine(tmp_path / "fresh.db").close()
+    assert schema_of(tmp_path / "kept" / "longhouse.db") == schema_of(tmp_path / "fresh.db")
+
+
+@pytest.mark.parametrize("version", sorted(KEPT["p"]))
+def test_every_kept_store_of_postgresql_opens_with_todays_code(
+    version: int, tmp_path: Path, fresh_postgres_url: str, databases: Databases
+) -> None:
+    opened(lzma.decompress(KEPT["p"][version].read_bytes()), tmp_path / "kept", fresh_postgres_url)
+    fresh = databases.create("fresh_schema")
+    try:
+        with other_house(tmp_path / "fresh", db=fresh):
+            assert catalogue(fresh_postgres_url) == catalogue(fresh)
+    finally:
+        databases.drop("fresh_schema")
+
+
+def catalogue(url: str) -> list[Any]:
+    """Every column, index and constraint of the schema."""
+    with psycopg.connect(url) as admin:
+        return [admin.execute(text).fetchall() for text in CATALOGUE]
+
+
+@pytest.mark.parametrize("kind", ["v", "p"])
+def test_a_store_kept_of_the_newest_schema_has_rows_in_every_table(
+    kind: str, tmp_path: Path
+) -> None:
+    unpack(lzma.decompress(KEPT[kind][max(KEPT[kind])].read_bytes()), tmp_path)
+    counts = json.loads((tmp_path / "rows.json").read_text())
+    assert [name for name, rows in counts.items() if not rows] == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -159,8 +218,9 @@ def test_a_kept_store_is_never_overwritten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert keep_store.main(tmp_path) == 0
-    before = next(tmp_path.iterdir()).read_bytes()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {name[0] for name in before} == {"v", "p", "m"}
     assert keep_store.main(tmp_path) == 1
-    assert next(tmp_path.iterdir()).read_bytes() == before
-    assert len(before) < 100_000
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert all(len(data) < 100_000 for data in before.values())
     capsys.readouterr()

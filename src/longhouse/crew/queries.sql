@@ -435,3 +435,12 @@ ON CONFLICT (ws, bead_id) DO UPDATE SET
 -- name: tracked_drop
 -- Remove an item that is no longer in the tracker.
 DELETE FROM tracked WHERE ws = :ws AND bead_id = :bead_id
+
+-- name: reservations_clamp
+-- Shorten reservations that were made under a clock that was ahead to their full length from now.
+UPDATE reservations SET expires_at_ms = :now + ttl_ms
+WHERE ws = :ws AND state = 'active' AND expires_at_ms > :now + ttl_ms
+
+-- name: agents_clamp
+-- Nobody can have been seen later than now.
+UPDATE agents SET last_seen_at_ms = :now WHERE ws = :ws AND last_seen_at_ms > :now

@@ -28,6 +28,13 @@ def archive(tx: Tx) -> None:
         tx.append("crew", "crew", "archived", {"reservations": sorted(r["seq"] for r in ended)})
 
 
+@room.clamps
+def clamp_times(tx: Tx) -> None:
+    """No reservation outlasts its full length from now, and nobody was seen after now."""
+    tx.run(sql.reservations_clamp, now=tx.now_ms)
+    tx.run(sql.agents_clamp, now=tx.now_ms)
+
+
 @room.check("reservations match the log")
 def reservations(tx: Tx) -> Iterator[str]:
     """Fold the log again and compare."""

@@ -41,7 +41,10 @@ def storage(tx: Tx, req: GetStorage) -> Storage:
     """Show where the store is and which database engine it uses."""
     facts = tx.facts
     return Storage(
-        storage_dir=facts.storage_dir, engine=facts.engine, schema_version=facts.schema_version
+        storage_dir=facts.storage_dir,
+        engine=facts.engine,
+        schema_version=facts.schema_version,
+        now_ms=tx.now_ms,
     )
 
 

@@ -16,7 +16,7 @@ from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.facts import JobFacts
 from longhouse.jobs.holding import holder_of, holdings
 from longhouse.jobs.late import too_late
-from longhouse.jobs.records import existing, expiry, record
+from longhouse.jobs.records import LONGEST_MS, existing, expiry, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Offer, RunnerCandidate
 from longhouse.jobs.types.jobs import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
@@ -146,6 +146,14 @@ def hold_back(tx: Tx, before: Row) -> str | None:
     assert blocked is not None
     record(tx, blocked, "blocked", why, seq=seq, error=True)
     return why
+
+
+@room.clamps
+def clamp_leases(tx: Tx) -> None:
+    """No claim and no runner's lease lasts longer than the longest that can be asked for."""
+    longest = tx.now_ms + LONGEST_MS
+    tx.run(sql.claims_clamp, longest=longest)
+    tx.run(sql.leases_clamp, longest=longest)
 
 
 @room.every(10)

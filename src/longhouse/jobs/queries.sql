@@ -337,16 +337,14 @@ SELECT * FROM jobs WHERE ws = :ws AND status = :status AND n > :after ORDER BY n
 
 -- name: jobs_newest_of_task
 -- A page of the jobs of one task.
-SELECT * FROM jobs
-WHERE ws = :ws AND task_id = :task AND n < :before
+SELECT * FROM jobs WHERE ws = :ws AND task_id = :task AND n < :before
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
   AND (CAST(:anchor AS TEXT) IS NULL OR anchor_id = :anchor)
 ORDER BY n DESC LIMIT :limit
 
 -- name: jobs_newest_of_anchor
 -- A page of the jobs of one anchor.
-SELECT * FROM jobs
-WHERE ws = :ws AND anchor_id = :anchor AND n < :before
+SELECT * FROM jobs WHERE ws = :ws AND anchor_id = :anchor AND n < :before
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
 ORDER BY n DESC LIMIT :limit
 
@@ -357,22 +355,19 @@ ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_stale
 -- Running jobs whose claim has expired.
-SELECT * FROM urgent_jobs
-WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
+SELECT * FROM urgent_jobs WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
 ORDER BY claim_expires_at_ms LIMIT :limit
 
 -- name: radar_of_task
 -- The same for one task.
-SELECT * FROM urgent_jobs
-WHERE ws = :ws AND task_id = :task
+SELECT * FROM urgent_jobs WHERE ws = :ws AND task_id = :task
   AND (status = :status OR (CAST(:status AS TEXT) IS NULL AND status IN ('QUEUED', 'RUNNING')))
   AND (CAST(:anchor AS TEXT) IS NULL OR anchor_id = :anchor)
 ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_of_anchor
 -- The same for one anchor.
-SELECT * FROM urgent_jobs
-WHERE ws = :ws AND anchor_id = :anchor
+SELECT * FROM urgent_jobs WHERE ws = :ws AND anchor_id = :anchor
   AND (status = :status OR (CAST(:status AS TEXT) IS NULL AND status IN ('QUEUED', 'RUNNING')))
 ORDER BY urgency DESC, n LIMIT :limit
 
@@ -492,3 +487,13 @@ FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms > :since
 -- name: refs_to_processes
 -- The refs of jobs that cite a background process as proof.
 SELECT refs FROM jobs WHERE ws = :ws AND refs LIKE '%"PROC-%'
+
+-- name: claims_clamp
+-- Shorten claims that were made under a clock that was ahead.
+UPDATE jobs SET claim_expires_at_ms = :longest
+WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms > :longest
+
+-- name: leases_clamp
+-- The same for the leases of runners.
+UPDATE runner_leases SET lease_expires_at_ms = :longest
+WHERE ws = :ws AND lease_expires_at_ms > :longest

@@ -25,6 +25,7 @@ from longhouse.store.tx import Tx
 from longhouse.work.targets import known_target
 
 __all__ = [
+    "LONGEST_MS",
     "MAX_META",
     "STREAM",
     "checked_meta",
@@ -37,7 +38,8 @@ __all__ = [
 
 STREAM = "jobs"
 MAX_META = 16_000
-_TTL_MS = (1_000, 300_000)
+LONGEST_MS = 300_000
+_TTL_MS = (1_000, LONGEST_MS)
 
 
 def existing(tx: Tx, job: str) -> Row:

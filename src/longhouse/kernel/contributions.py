@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
+    "Clamper",
     "CommittedWrite",
     "Holder",
     "Loop",
@@ -111,6 +112,10 @@ Voucher = Callable[[Any, str], bool]
 
 Holder = Callable[[Any], Iterable[str]]
 """Yields the digests and ids of all artifacts that a room's records in one workspace refer to."""
+
+
+Clamper = Callable[[Any], None]
+"""Brings back the room's times that lie further ahead than a right clock could have put them."""
 
 
 Rebuilder = Callable[[Any], None]

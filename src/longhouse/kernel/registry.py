@@ -136,6 +136,7 @@ class Registry:
         self.reactions = tuple(one for room in self.rooms for one in room.reactions)
         self.tidiers = tuple(one for room in self.rooms for one in room.tidiers)
         self.vouchers = tuple(one for room in self.rooms for one in room.vouchers)
+        self.clampers = tuple(one for room in self.rooms for one in room.clampers)
         self.provided = {what: one for r in self.rooms for what, one in r.provided.items()}
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}

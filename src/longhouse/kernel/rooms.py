@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from longhouse.kernel.budget import Trim
 from longhouse.kernel.contributions import (
     Check,
+    Clamper,
     Holder,
     Loop,
     Opener,
@@ -70,6 +71,7 @@ class Room:
         self.reactions: list[Reaction] = []
         self.tidiers: list[Tidier] = []
         self.vouchers: list[Voucher] = []
+        self.clampers: list[Clamper] = []
         self.provided: dict[str, Callable[..., Any]] = {}
 
     def load(self) -> None:
@@ -205,6 +207,14 @@ class Room:
         """
         self.rebuilders.append(rebuilder)
         return rebuilder
+
+    def clamps(self, clamper: Clamper) -> Clamper:
+        """Register `(tx) -> None`: shortens what a clock that was ahead has made too long.
+
+        It runs when the store's clock has not continued the one before it, and every minute.
+        """
+        self.clampers.append(clamper)
+        return clamper
 
     def resolves_targets(self, resolver: TargetResolverT) -> TargetResolverT:
         """Register `(tx, id) -> TargetInfo | None`: finds a plan or task of this room."""

@@ -94,3 +94,8 @@ ORDER BY n DESC LIMIT :limit
 -- name: subagents_snapshots
 -- The digests of the artifacts that hold the snapshots subagents started from.
 SELECT snapshot FROM subagents WHERE ws = :ws AND snapshot IS NOT NULL
+
+-- name: leases_clamp
+-- Shorten leases that were taken under a clock that was ahead.
+UPDATE subagents SET lease_expires_at_ms = :longest
+WHERE ws = :ws AND status = 'running' AND lease_expires_at_ms > :longest

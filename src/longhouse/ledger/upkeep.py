@@ -9,9 +9,11 @@ from longhouse.ledger.types import ref_of
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["STREAM", "differences", "kept_snapshots", "note_interruptions"]
+__all__ = ["LONGEST_MS", "STREAM", "differences", "kept_snapshots", "note_interruptions"]
 
 STREAM = "subagents"
+LONGEST_MS = 300_000
+"""The longest lease."""
 _PAGE = 500
 
 
@@ -23,6 +25,12 @@ def note_interruptions(tx: Tx) -> None:
             if tx.one(sql.subagent_interrupt, n=row["n"], now=tx.now_ms, seq=tx.last_seq() + 1):
                 data = {"status": "interrupted", "lease_expired_at_ms": row["lease_expires_at_ms"]}
                 tx.append(STREAM, ref_of(row["n"]), "interrupted", data)
+
+
+@room.clamps
+def clamp_leases(tx: Tx) -> None:
+    """No lease lasts longer than the longest that can be asked for."""
+    tx.run(sql.leases_clamp, longest=tx.now_ms + LONGEST_MS)
 
 
 @room.check("every subagent matches its events")

@@ -24,14 +24,14 @@ from longhouse.ledger.types import (
     ToolCount,
     ref_of,
 )
-from longhouse.ledger.upkeep import STREAM, note_interruptions
+from longhouse.ledger.upkeep import LONGEST_MS, STREAM, note_interruptions
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
 __all__ = ["START_EXAMPLE", "finish", "renew", "start"]
 
-_TTL_MS = (1_000, 300_000)
+_TTL_MS = (1_000, LONGEST_MS)
 _ID = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 START_EXAMPLE = StartSubagent(
     dispatch_id=_ID,

@@ -245,3 +245,22 @@ WHERE log.ws = :ws AND task.removed_at_ms IS NULL
 -- name: log_begun
 -- Begin to store a stream of a remote host.
 INSERT INTO tool_logs (ws, n, stream, handle) VALUES (:ws, :n, :stream, :handle)
+
+-- name: hosts_clamp
+-- No host can have been heard from later than now.
+UPDATE tool_hosts SET seen_ms = :now WHERE ws = :ws AND seen_ms > :now
+
+-- name: ops_forget
+-- Delete the operations of tasks that have ended, except the last of each, which numbers the next.
+DELETE FROM tool_ops
+WHERE ws = :ws AND pending = 0
+  AND k < (SELECT MAX(o.k) FROM tool_ops AS o WHERE o.ws = tool_ops.ws AND o.n = tool_ops.n)
+  AND n IN (SELECT n FROM tool_tasks WHERE ws = :ws AND status NOT IN ('queued', 'running'))
+
+-- name: hosts_forget
+-- Delete hosts that have been silent for long and have nothing left to report.
+DELETE FROM tool_hosts
+WHERE ws = :ws AND seen_ms < :before AND NOT EXISTS (
+    SELECT 1 FROM tool_tasks AS t WHERE t.ws = :ws AND t.host_id = tool_hosts.host_id
+      AND t.status IN ('queued', 'running')
+)

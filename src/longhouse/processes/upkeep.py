@@ -16,10 +16,19 @@ from longhouse.processes.typed import forget
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["LOST_MS", "end_with_their_jobs", "give_up_lost_hosts", "held_logs"]
+__all__ = [
+    "HOSTS_KEPT_MS",
+    "LOST_MS",
+    "end_with_their_jobs",
+    "forget_what_is_over",
+    "give_up_lost_hosts",
+    "held_logs",
+]
 
 LOST_MS: Final = 24 * 3_600_000
 """How long a host must be silent before its tasks are given up."""
+HOSTS_KEPT_MS: Final = 30 * 24 * 3_600_000
+"""How long a silent host without tasks is remembered."""
 _PAGE = 200
 _OVER = ("DONE", "FAILED", "CANCELED")
 
@@ -31,6 +40,12 @@ def end_with_their_jobs(tx: Tx) -> None:
         process = Process.from_row(row)
         if process.state.cancel_reason is None and _job_is_over(tx, row["job_id"]):
             end(tx, process, f"{row['job_id']} has ended")
+
+
+@room.clamps
+def clamp_hosts(tx: Tx) -> None:
+    """A host that was heard from in the future would never be silent."""
+    tx.run(sql.hosts_clamp, now=tx.now_ms)
 
 
 @room.every(60)
@@ -49,6 +64,13 @@ def give_up_lost_hosts(tx: Tx) -> None:
         process.write(tx, [("tool_task_status", over)])
         tx.run(sql.ops_over, n=row["n"])
         forget(tx, row["n"])
+
+
+@room.every(3_600)
+def forget_what_is_over(tx: Tx) -> None:
+    """Delete the operations of ended tasks (their frames stay) and hosts that are long gone."""
+    tx.run(sql.ops_forget)
+    tx.run(sql.hosts_forget, before=tx.now_ms - HOSTS_KEPT_MS)
 
 
 def _job_is_over(tx: Tx, job: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from longhouse.kernel.clock import SystemClock
 from longhouse.kernel.errors import LonghouseError, StoreError
 from longhouse.store.queries import Query
 
@@ -125,6 +126,14 @@ class StoreEngine(Protocol):
     """How many lanes may commit at the same time."""
     local: bool
     """Whether a read stays in this process, without waiting for a server."""
+    clock: SystemClock
+    """This process's view of the time, for what is not decided in a transaction."""
+
+    def began_anew(self) -> bool:
+        """Whether times in the store may lie ahead of its clock: it no longer continues the old."""
+
+    def looked_through(self) -> None:
+        """Note, for other processes too, that none do."""
 
     def lane(self, workspace: str) -> str:
         """The workspace's lane: its writes share commits, and lanes do not wait for each other."""

@@ -3,16 +3,20 @@
 With SQLite's own busy handler a waiting process can starve for seconds. Here a writer first locks
 the place of the next in line, and unlocks it only once it is through the gate, so a busy process
 cannot overtake a waiting one twice. These are kernel locks, released when their process ends. The
-counter is written to the gate's file after a commit; other processes watch that file.
+counter is written to the gate's file after a commit; other processes watch that file. The other
+file holds what the clock said at the last write, for the next writer to continue from; it is worth
+nothing after a restart of the machine, so it need not reach the disk.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import struct
 import time
 from pathlib import Path
 
+from longhouse.kernel.clock import Reading
 from longhouse.kernel.errors import StoreBusy
 from longhouse.store.engine import CommitSignal, Lost
 from longhouse.store.watching import watch
@@ -21,6 +25,7 @@ __all__ = ["Gate"]
 
 _PATIENCE_S = 10.0
 _NAPS_S = (0.000_05, 0.001)
+_READING = struct.Struct("<16sqqq?")
 
 
 class Gate:
@@ -47,6 +52,15 @@ class Gate:
         """Signal a commit to other processes."""
         self._count = (self._count + 1) % 256
         os.pwrite(self._gate, bytes([self._count]), 0)
+
+    def reading(self) -> Reading | None:
+        """What the clock said at the last write; call it inside the gate."""
+        kept = os.pread(self._next, _READING.size, 0)
+        return Reading(*_READING.unpack(kept)) if len(kept) == _READING.size else None
+
+    def keep(self, reading: Reading) -> None:
+        """Keep what the clock says now; call it inside the gate."""
+        os.pwrite(self._next, _READING.pack(*reading), 0)
 
     def signal(self) -> CommitSignal:
         """A signal that becomes readable when any process counts up."""

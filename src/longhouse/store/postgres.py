@@ -21,6 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
+from longhouse.kernel.clock import SystemClock
 from longhouse.kernel.errors import (
     LonghouseError,
     StoreBusy,
@@ -90,6 +91,7 @@ class PostgresEngine:
     local = False
 
     def __init__(self, url: str) -> None:
+        self.clock = SystemClock()
         self._url = _checked(url)
         self._age = 0
         self._clock = ServerClock()
@@ -111,6 +113,13 @@ class PostgresEngine:
         self._bell = Bell(self._ring)
         with suppress(StoreBusy):
             self._ensure_open()
+
+    def began_anew(self) -> bool:
+        """Never: the database keeps the time."""
+        return False
+
+    def looked_through(self) -> None:
+        """Nothing to note."""
 
     def lane(self, workspace: str) -> str:
         return workspace

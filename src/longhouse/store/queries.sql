@@ -114,6 +114,10 @@ UPDATE idempotency SET answer = :answer WHERE ws = :ws AND key = :key
 -- Delete keys that are too old for a retry.
 DELETE FROM idempotency WHERE ws = :ws AND ts_ms < :before
 
+-- name: idempotency_clamp
+-- Date keys that were stored under a clock that was ahead to now.
+UPDATE idempotency SET ts_ms = :now WHERE ws = :ws AND ts_ms > :now
+
 -- name: token_add
 -- Add a token; only its digest is stored.
 INSERT INTO tokens

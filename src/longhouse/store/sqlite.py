@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from longhouse.kernel.clock import Clock, SystemClock
+from longhouse.kernel.clock import SystemClock
 from longhouse.kernel.errors import (
     InternalError,
     LonghouseError,
@@ -49,11 +49,12 @@ _DEFECTS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.SQLE
 class SqliteConnection:
     """A thin wrapper: runs named queries, returns dictionaries, translates apsw's errors."""
 
-    __slots__ = ("_clock", "_execute", "_names", "db")
+    __slots__ = ("_clock", "_execute", "_gate", "_names", "db")
 
-    def __init__(self, db: apsw.Connection, clock: Clock) -> None:
+    def __init__(self, db: apsw.Connection, clock: SystemClock, gate: Gate) -> None:
         self.db = db
         self._clock = clock
+        self._gate = gate
         self._execute = db.execute
         self._names: dict[str, tuple[str, ...]] = {}
 
@@ -85,7 +86,10 @@ class SqliteConnection:
     def ask_time(self, workspace: str) -> PendingQuery:
         newest = self.rows(sql.log_newest, {"name": workspace})
         ts_ms = newest[0]["ts_ms"] if newest else None
-        return PendingQuery([{"now_ms": self._clock.now_ms(), "ts_ms": ts_ms}])
+        self._clock.resume(self._gate.reading())
+        now_ms = self._clock.now_ms()
+        self._gate.keep(self._clock.last)
+        return PendingQuery([{"now_ms": now_ms, "ts_ms": ts_ms}])
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
@@ -164,7 +168,7 @@ class SqliteEngine:
     def __init__(self, path: Path, *, schema: int | None = None) -> None:
         self.path = path
         self._schema = schema or migrate.newest()
-        self._clock = SystemClock()
+        self.clock = SystemClock()
         self._readers: deque[SqliteConnection] = deque()
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -173,6 +177,7 @@ class SqliteEngine:
             raise StoreUnusable.folder(path.parent, error) from error
         try:
             with self._gate:
+                self.clock.resume(self._gate.reading())
                 self._writer = self._open()
         except OSError as error:
             self._gate.close()
@@ -183,6 +188,15 @@ class SqliteEngine:
         except BaseException:
             self._gate.close()
             raise
+
+    def began_anew(self) -> bool:
+        return self.clock.last.anew
+
+    def looked_through(self) -> None:
+        with self._gate:
+            self.clock.resume(self._gate.reading())
+            self.clock.looked()
+            self._gate.keep(self.clock.last)
 
     def lane(self, workspace: str) -> str:  # noqa: ARG002
         return ""
@@ -276,7 +290,7 @@ class SqliteEngine:
                 raise
         except apsw.Error as error:
             raise explain(error, self.path) from error
-        return SqliteConnection(db, self._clock)
+        return SqliteConnection(db, self.clock, self._gate)
 
     def _check(self, db: apsw.Connection) -> None:
         """Refuse a file that is not a store or is too new, before changing anything in it."""

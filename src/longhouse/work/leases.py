@@ -38,6 +38,12 @@ __all__ = [
 TTL_MS = 30 * 60_000
 
 
+@room.clamps
+def clamp_leases(tx: Tx) -> None:
+    """No lease lasts longer than its full length from now."""
+    tx.run(sql.leases_clamp, longest=tx.now_ms + TTL_MS)
+
+
 def lease_of(tx: Tx, step_id: str, now: int | None = None) -> StepLease | None:
     """The step's current lease; an expired one does not count."""
     row = tx.one(

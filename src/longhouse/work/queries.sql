@@ -342,3 +342,7 @@ SELECT scope, name, n FROM work_counts WHERE ws = :ws AND scope <> 'events' AND 
 -- name: traits_kept
 -- All traits, for checks.
 SELECT trait, number FROM task_traits WHERE ws = :ws
+
+-- name: leases_clamp
+-- Shorten leases that were taken under a clock that was ahead.
+UPDATE step_leases SET expires_at_ms = :longest WHERE ws = :ws AND expires_at_ms > :longest

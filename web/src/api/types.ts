@@ -4872,6 +4872,7 @@ export interface Storage {
   storage_dir: string;
   engine: string;
   schema_version: number;
+  now_ms: number;
 }
 
 /** Store the output of an ended task as an artifact. */

@@ -183,6 +183,8 @@ class Storage(Result, frozen=True, kw_only=True):
     storage_dir: str
     engine: str
     schema_version: int
+    now_ms: int
+    """The store's time, by which leases expire."""
 
 
 class Init(Request, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +30,7 @@ from longhouse.surfaces.cli.spec import Command, Shown
 
 LIBRARIES = ("apsw", "mcp", "msgspec", "starlette", "structlog", "uvicorn")
 LOW_DISK = 256 * 1024 * 1024
+APART_MS = 5_000
 
 
 def python(cli: Cli) -> Iterator[CheckResult]:
@@ -100,6 +102,26 @@ def store(cli: Cli) -> Iterator[CheckResult]:
     if _is_there(cli):
         found = cli.call("system.storage")
         yield CheckResult("ok", f"{found['engine']}, schema {found['schema_version']}")
+        yield from clocks(found["engine"], found["now_ms"] - time.time_ns() // 1_000_000)
+
+
+def clocks(engine: str, ahead_ms: int) -> Iterator[CheckResult]:
+    """Whether the store's clock, by which leases expire, agrees with this machine's."""
+    if abs(ahead_ms) < APART_MS:
+        return
+    where = "ahead of" if ahead_ms > 0 else "behind"
+    text = f"the store's clock is {in_words(abs(ahead_ms))} {where} this machine's; leases go by it"
+    if engine == "sqlite":
+        yield CheckResult("warn", text, "check this machine's clock; the store's follows it slowly")
+    else:
+        yield CheckResult("warn", text, "check the clocks of this machine and of the database")
+
+
+def in_words(ms: int) -> str:
+    for name, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000)):
+        if ms >= 2 * size:
+            return f"{ms // size} {name}s"
+    return f"{ms // 1000} seconds"
 
 
 def workspace(cli: Cli) -> Iterator[CheckResult]:
