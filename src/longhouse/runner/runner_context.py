@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.config import own_argv, user_file
+from longhouse.config import data_home, own_argv, user_file
 from longhouse.kernel.delegation import best_way, ways_to_run
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
@@ -112,10 +112,11 @@ def entry_for(options: Options, *, folder: Path, workspace: str) -> McpEntry:
 
 
 def hidden_from_agents(store: Path) -> tuple[Path, ...]:
-    """The folders that no agent's commands have business in: the store and the user's settings.
+    """The folders that no agent's commands have business in: stores and the user's settings.
 
     They hold the tokens of the person and of their clients. An agent reaches Longhouse by its MCP
     entry, which runs outside its sandbox.
     """
     own = user_file()
-    return (store,) if own is None else (store, own.parent)
+    known = (store, data_home(), own and own.parent)
+    return tuple(dict.fromkeys(path for path in known if path))

@@ -130,6 +130,7 @@ def longhouse(store: Path, *words: str) -> Any:
     """The JSON output of a `longhouse` command; client files are in the test's own home."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
     clean |= {"LONGHOUSE_RUNNER_AUTOSTART": "0", "HOME": str(store.parent)}
+    clean["XDG_CONFIG_HOME"] = f"{os.environ['HOME']}/.config"  # where the bridges look
     argv = [sys.executable, "-m", "longhouse", *words, "--dir", str(store), "-w", "acme", "--json"]
     ran = subprocess.run(argv, env=clean, cwd=store.parent, capture_output=True, check=True)
     return json.loads(ran.stdout)

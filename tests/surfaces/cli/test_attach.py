@@ -301,7 +301,7 @@ def test_what_cannot_be_attached_to_says_what_to_run_instead(desk: TaskDesk, sit
     assert b"it is over" in bob.seen
     assert f"longhouse replay {over}".encode() in bob.seen
     said = subprocess.run(
-        [sys.executable, "-P", "-m", "longhouse", "attach", over, "--workspace", "acme"],
+        [sys.executable, "-P", "-m", "longhouse", *store_of(desk), "attach", over],
         cwd=desk.base,
         env=environment(desk.base),
         stdin=subprocess.DEVNULL,
@@ -342,9 +342,13 @@ def test_keys_and_signals_from_a_script_say_what_came_of_them(desk: TaskDesk) ->
     assert "not running" in err
 
 
+def store_of(desk: TaskDesk) -> tuple[str, ...]:
+    return ("--dir", str(desk.base / ".longhouse"), "--workspace", "acme")
+
+
 def run(desk: TaskDesk, *words: str) -> tuple[int, str, str]:
     ran = subprocess.run(
-        [sys.executable, "-P", "-m", "longhouse", "--workspace", "acme", *words],
+        [sys.executable, "-P", "-m", "longhouse", *store_of(desk), *words],
         cwd=desk.base,
         env=environment(desk.base),
         capture_output=True,
