@@ -15,12 +15,12 @@ import resource
 import signal
 import stat
 from contextlib import ExitStack, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.private_files import read_private, write_private
 from longhouse.runner.host.hashing import Hasher
+from longhouse.runner.host.holder import boot_id
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.terminal import Terminal
@@ -28,7 +28,7 @@ from longhouse.runner.host.trees import MARK, TaskRoot, command_of
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroup, ControlGroups
 
-__all__ = ["HostRefused", "HostedTask", "boot_id"]
+__all__ = ["HostRefused", "HostedTask"]
 
 STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
 QUIET_S = 0.25
@@ -55,12 +55,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 class HostRefused(Exception):
     """The host refused a request; the text says why."""
-
-
-@cache
-def boot_id() -> str:
-    """Changes at every boot: no process of another boot is alive."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 class HostedTask:
