@@ -1,8 +1,8 @@
 """The host's only loop: requests, exits, timers.
 
 Only the loop itself waits; large output is hashed in a thread. Scanning all processes is expensive,
-so one scan serves all tasks; it runs as often as its cost allows, and whenever a task ends. A defect
-that one visitor or one task meets is written down and ends neither the loop nor any other task.
+so one scan serves all tasks; it runs as often as its cost allows, and whenever a task ends. A
+defect that one visitor or task meets is written down, and ends neither the loop nor another task.
 """
 
 from __future__ import annotations
