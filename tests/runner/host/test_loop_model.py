@@ -121,12 +121,20 @@ class HostLoop(RuleBasedStateMachine):
         self.patch.setattr(loop.Trees, "look", lambda *_: {})
         self.wake, self.told = os.pipe()
         self.host = Host(Path(), self.wake)
+        self.backwards = False
+        select = self.host._ready.select
+        self.patch.setattr(self.host._ready, "select", lambda s: self._ordered(select(s)))
 
     def _started(self, _folder: Path, _id: str, asked: dict[str, Any], *_: Any) -> FakeTask:
         if self.fails == "start":
             raise AssertionError("a defect in start")
         task = self.tasks[asked["task"]] = FakeTask(asked["task"], self.fails)
         return task
+
+    def _ordered(self, ready: list[Any]) -> list[Any]:
+        """The kernel promises no order; here it is the order of arrival, or the reverse."""
+        by_file = sorted(ready, key=lambda one: one[0].fd)
+        return by_file[::-1] if self.backwards else by_file
 
     def teardown(self) -> None:
         for visitor in (*self.here, *self.hung_up):
@@ -224,8 +232,9 @@ class HostLoop(RuleBasedStateMachine):
         if self.tasks:
             self.tasks[data.draw(st.sampled_from(sorted(self.tasks)))].wakes_at = 0.0
 
-    @rule()
-    def turn(self) -> None:
+    @rule(backwards=st.booleans())
+    def turn(self, backwards: bool = False) -> None:
+        self.backwards = backwards
         self.host.turn(0)
 
     @rule(visitor=visitors)
@@ -270,6 +279,7 @@ def test_a_watcher_that_leaves_as_another_visitor_spawns_does_not_end_the_host()
         state.watch(watcher)
         state.spawn(other, 1, "")
         state.leave(watcher)
+        state.turn(backwards=True)
         state.settle(other)
     finally:
         state.teardown()
