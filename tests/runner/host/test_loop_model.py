@@ -32,6 +32,7 @@ from longhouse.runner.host.door import SOCKET
 from longhouse.runner.host.loop import Host
 
 MOST_TURNS = 30
+GONE = b"gone"
 
 
 class FakeTask:
@@ -203,15 +204,17 @@ class HostLoop(RuleBasedStateMachine):
 
     @rule(visitor=visitors)
     def say_the_rest(self, visitor: Visitor) -> None:
-        if visitor.half:
+        if visitor.half and visitor.half != GONE:
             visitor.say(visitor.half[5:], 1)
             visitor.half = b""
 
     @rule(visitor=consumes(visitors))
     def leave(self, visitor: Visitor) -> None:
         """Also in mid-sentence, and with answers that nobody will read."""
-        visitor.line.close()
-        self.here.remove(visitor)
+        if visitor in self.here:
+            visitor.line.close()
+            visitor.half = GONE
+            self.here.remove(visitor)
 
     @rule(visitor=consumes(visitors))
     def ask_and_leave(self, visitor: Visitor) -> None:
@@ -223,9 +226,11 @@ class HostLoop(RuleBasedStateMachine):
     @rule(visitor=consumes(visitors))
     def hang_up(self, visitor: Visitor) -> None:
         """End of file from a visitor that still listens."""
-        visitor.line.shutdown(socket.SHUT_WR)
-        self.here.remove(visitor)
-        self.hung_up.append(visitor)
+        if visitor in self.here:
+            visitor.line.shutdown(socket.SHUT_WR)
+            visitor.half = GONE
+            self.here.remove(visitor)
+            self.hung_up.append(visitor)
 
     @rule(data=st.data())
     def end_a_task(self, data: st.DataObject) -> None:
@@ -236,6 +241,19 @@ class HostLoop(RuleBasedStateMachine):
     def turn(self, backwards: bool = False) -> None:
         self.backwards = backwards
         self.host.turn(0)
+
+    @rule(data=st.data(), backwards=st.booleans())
+    def busy_turn(self, data: st.DataObject, backwards: bool) -> None:
+        """Everyone does something, and all of it arrives at once."""
+        for visitor in list(self.here):
+            match data.draw(st.sampled_from(["spawn", "leave", "watch", "wait"])):
+                case "spawn":
+                    self.spawn(visitor, 1, "")
+                case "leave":
+                    self.leave(visitor)
+                case "watch":
+                    self.watch(visitor, is_heard=False)
+        self.turn(backwards)
 
     @rule(visitor=visitors)
     def settle(self, visitor: Visitor) -> None:
