@@ -11,23 +11,28 @@ import os
 import resource
 import selectors
 import signal
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.private_files import read_private, write_private
 from longhouse.runner.host.door import HostDoor
 from longhouse.runner.host.hashing import Hasher
+from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.host.ports import Ports
-from longhouse.runner.host.task import FILES, HostedTask, HostRefused, checked_name
+from longhouse.runner.host.task import (
+    FILES,
+    HostedTask,
+    HostRefused,
+    checked_name,
+    forget_copied,
+)
 from longhouse.runner.host.trees import TaskRoot, Trees
 from longhouse.runner.host.trouble import contained, tell_defect
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroups
 
-__all__ = ["Host", "host_id_of", "own_processes"]
+__all__ = ["Host", "own_processes"]
 
 LOOK_S = 0.25
 LOOK_SHARE = 20
@@ -38,18 +43,6 @@ TELL_S = 0.005
 """The minimum interval between notices that a terminal has new output."""
 MANY = 32
 """This many new processes on the machine trigger a scan at once."""
-
-
-def host_id_of(folder: Path) -> str:
-    """The id of this folder, shared by every host that ever runs there."""
-    path = folder / "host.id"
-    if not path.exists():
-        fresh = folder / f"host.id.{os.urandom(4).hex()}"
-        write_private(fresh, f"host-{os.urandom(8).hex()}\n".encode())
-        with suppress(FileExistsError):
-            path.hardlink_to(fresh)  # if two create one at the same time, the first wins
-        fresh.unlink()
-    return read_private(path).decode("ascii").strip()
 
 
 def own_processes() -> int:
@@ -70,6 +63,7 @@ class Host:
         self._folder = folder
         self._spare = spare
         self._id = host_id_of(folder)
+        self._revision = 0
         self._idle_s = idle_s
         self._tasks: dict[str, HostedTask] = {}
         self._trees, self._ports = Trees(), Ports()
@@ -131,6 +125,7 @@ class Host:
         verb = {
             "spawn": self._spawn,
             "control": self._control,
+            "fence": self._fence,
             "list": self._list,
             "quit": self._quit,
         }
@@ -146,11 +141,23 @@ class Host:
             tell_defect(f"in a request to {asked.get('do')!r}")
             return {"error": f"a defect of the process host: {error!r}; see its host.log"}
 
+    def _fence(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A runner speaks for this host from now on: earlier ones are refused."""
+        self._refuse_earlier(asked)
+        self._revision = int(asked["revision"])
+        return self._list(asked)
+
+    def _refuse_earlier(self, asked: dict[str, Any]) -> None:
+        if int(asked.get("revision", self._revision)) < self._revision:
+            raise HostRefused(f"another runner speaks for this host, as revision {self._revision}")
+
     def _spawn(self, asked: dict[str, Any]) -> dict[str, Any]:
         name = checked_name(asked)
+        self._refuse_earlier(asked)
         if self._leaving:
             raise HostRefused("the host is shutting down")
         if name not in self._tasks:
+            forget_copied(self._folder, name, self._id)
             started = _started(self._folder / name)
             if started:
                 return {"task": name, "pid": started["pid"], "again": True}
@@ -169,6 +176,7 @@ class Host:
 
     def _control(self, asked: dict[str, Any]) -> dict[str, Any]:
         task = self._tasks.get(checked_name(asked))
+        self._refuse_earlier(asked)
         if task is None:
             raise HostRefused(f"{asked['task']} is not running here")
         record = task.control(asked)
@@ -240,7 +248,7 @@ class Host:
         for path in sorted(self._folder.iterdir()):
             if not path.is_dir():
                 continue
-            if task := HostedTask.take_back(self._folder, path.name, self._hasher):
+            if task := HostedTask.take_back(self._folder, path.name, self._id, self._hasher):
                 self._tasks[task.name] = task
 
     def _signalled(self) -> None:

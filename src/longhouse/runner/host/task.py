@@ -12,6 +12,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import stat
 from contextlib import ExitStack, suppress
@@ -28,7 +29,7 @@ from longhouse.runner.host.trees import MARK, TaskRoot, command_of
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroup, ControlGroups
 
-__all__ = ["HostRefused", "HostedTask"]
+__all__ = ["HostRefused", "HostedTask", "forget_copied"]
 
 STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
 QUIET_S = 0.25
@@ -123,11 +124,16 @@ class HostedTask:
         return task
 
     @classmethod
-    def take_back(cls, folder: Path, name: str, hasher: Hasher) -> HostedTask | None:
-        """A task that an earlier host started and did not see end; None if there is none."""
+    def take_back(cls, folder: Path, name: str, host_id: str, hasher: Hasher) -> HostedTask | None:
+        """A task that an earlier host started and did not see end; None if there is none.
+
+        A copied folder holds records of the original's tasks: those are not ours to end.
+        """
         if not (folder / name / "journal.jsonl").exists():
             return None
         spec = json.loads(read_private(folder / name / "spec.json"))
+        if spec["mark"] != f"{host_id}/{name}":
+            return None
         task = cls(folder, name, spec, hasher)
         started = task.record("started")
         if started is None or task.record("ended"):
@@ -438,6 +444,13 @@ def checked_name(asked: dict[str, Any]) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise HostRefused(f"{name!r} is not a task id")
     return name
+
+
+def forget_copied(folder: Path, name: str, host_id: str) -> None:
+    """Remove the records of another host's task of this name, which came with a copied folder."""
+    with suppress(FileNotFoundError, ValueError, KeyError):
+        if json.loads(read_private(folder / name / "spec.json"))["mark"] != f"{host_id}/{name}":
+            shutil.rmtree(folder / name)
 
 
 def open_folder(root: str, path: str) -> int:
