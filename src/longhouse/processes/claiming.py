@@ -114,7 +114,7 @@ def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
         sql.host_answers,
         host_id=req.host_id,
         answers=int(req.host_answers),
-        now=tx.now_ms,
+        stalled_ms=None if req.host_answers else tx.now_ms,
     )
     taken = []
     for row in tx.all(sql.tasks_waiting, limit=min(req.limit, _room(tx))):

@@ -160,7 +160,7 @@ ORDER BY h.host_id LIMIT :limit
 
 -- name: host_answers
 -- Record whether a host answers its runner, if that has changed.
-UPDATE tool_hosts SET stalled_ms = CASE WHEN :answers = 1 THEN NULL ELSE :now END
+UPDATE tool_hosts SET stalled_ms = :stalled_ms
 WHERE ws = :ws AND host_id = :host_id
   AND ((:answers = 1 AND stalled_ms IS NOT NULL) OR (:answers = 0 AND stalled_ms IS NULL))
 RETURNING host_id
