@@ -56,7 +56,11 @@ def end(tx: Tx, process: Process, reason: str) -> Process:
 
 
 def give_up(tx: Tx, process: Process, why: str) -> Process:
-    """End a task whose host cannot be reached; how its program ended is unknown."""
+    """End a task whose host cannot be reached; how its program ended is unknown.
+
+    If its runner returns, it is refused, so it asks anew what it holds, and ends the program.
+    """
+    tx.run(sql.host_fence, host_id=process.row["host_id"])
     ran = process.state.status == "running" and process.state.mode == "pipes"
     over = status_payload(
         status="exited" if ran else "failed",

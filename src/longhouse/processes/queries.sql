@@ -158,6 +158,10 @@ WHERE h.ws = :ws AND (h.seen_ms < :since OR h.stalled_ms IS NOT NULL)
 )
 ORDER BY h.host_id LIMIT :limit
 
+-- name: host_fence
+-- Have the runner of a host start over, should it return: it must learn what was given up.
+UPDATE tool_hosts SET revision = revision + 1 WHERE ws = :ws AND host_id = :host_id
+
 -- name: host_answers
 -- Record whether a host answers its runner, if that has changed.
 UPDATE tool_hosts SET stalled_ms = :stalled_ms
