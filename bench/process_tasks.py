@@ -56,10 +56,13 @@ class World:
         self.http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
         self.folder = host_folder(base / ".longhouse", "bench")
         self("tool.policy_allow", tool="exec")
-        argv = [sys.executable, "-m", "longhouse", "runner", "--dir", str(base / ".longhouse")]
+        self.start_runner()
+
+    def start_runner(self) -> None:
+        argv = [sys.executable, "-m", "longhouse", "runner", "--dir", str(self.base / ".longhouse")]
         argv += ["--workspace", "bench", "--runner-id", "r1", "--drain-s", "0"]
         self.runner = subprocess.Popen(
-            argv, cwd=base, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            argv, cwd=self.base, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
 
     def __call__(self, cmd: str, **args: Any) -> Any:

@@ -361,7 +361,10 @@ from longhouse.processes.types.running import EnvVar as EnvVar
 from longhouse.processes.types.running import FramesAppended as FramesAppended
 from longhouse.processes.types.running import HeldTasks as HeldTasks
 from longhouse.processes.types.running import HostHeld as HostHeld
+from longhouse.processes.types.running import HostList as HostList
+from longhouse.processes.types.running import HostView as HostView
 from longhouse.processes.types.running import HostWatched as HostWatched
+from longhouse.processes.types.running import ListHosts as ListHosts
 from longhouse.processes.types.running import NewFrame as NewFrame
 from longhouse.processes.types.running import Op as Op
 from longhouse.processes.types.running import OutputAppended as OutputAppended

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from longhouse.processes.frames import status_payload
-from longhouse.processes.records import Process, existing, refuse_stranger, view_of
+from longhouse.processes.records import Process, existing, host_of, refuse_stranger, view_of
 from longhouse.processes.room import room, sql
-from longhouse.processes.typed import Typed, keep
+from longhouse.processes.typed import Typed, forget, keep
 from longhouse.processes.types.tasks import CancelTask, ToolTaskStatus
 from longhouse.store.tx import Tx
 
-__all__ = ["add_op", "cancel", "end"]
+__all__ = ["add_op", "cancel", "end", "give_up"]
 
 OPS = "tool_ops"
 """The stream of the workspace's log that records operations when they are requested."""
@@ -36,6 +36,8 @@ def cancel(tx: Tx, req: CancelTask) -> ToolTaskStatus:
     refuse_stranger(tx, process, "ending it")
     if not process.state.ended and process.state.cancel_reason is None:
         process = end(tx, process, req.reason)
+    if req.force and not process.state.ended and host_of(tx, process) == "silent":
+        process = give_up(tx, process, "it was cancelled by force while its host was silent")
     return ToolTaskStatus(task=view_of(tx, process))
 
 
@@ -51,6 +53,26 @@ def end(tx: Tx, process: Process, reason: str) -> Process:
         )
     op_id = add_op(tx, process, "cancel", {"reason": reason})
     return process.write(tx, [(requested[0], {**requested[1], "op_id": op_id})])
+
+
+def give_up(tx: Tx, process: Process, why: str) -> Process:
+    """End a task whose host cannot be reached; how its program ended is unknown.
+
+    If its runner returns, it is refused, so it asks anew what it holds, and ends the program.
+    """
+    tx.run(sql.host_fence, host_id=process.row["host_id"])
+    ran = process.state.status == "running" and process.state.mode == "pipes"
+    over = status_payload(
+        status="exited" if ran else "failed",
+        started_at_ms=process.state.started_at_ms,
+        ended_at_ms=tx.now_ms,
+        cause="host_lost",
+        error=None if ran else why,
+    )
+    process = process.write(tx, [("tool_task_status", over)])
+    tx.run(sql.ops_over, n=process.row["n"])
+    forget(tx, process.row["n"])
+    return process
 
 
 def add_op(

@@ -12,11 +12,12 @@ from typing import Any
 
 import msgspec
 
+from longhouse.kernel.advice import Advice
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
 from longhouse.processes.facts import ProcessFacts
-from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of
+from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of, state_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.rules import still_allowed
 from longhouse.processes.typed import kept
@@ -25,7 +26,10 @@ from longhouse.processes.types.running import (
     EnvVar,
     HeldTasks,
     HostHeld,
+    HostList,
+    HostView,
     HostWatched,
+    ListHosts,
     Op,
     TasksClaimed,
     WatchHost,
@@ -34,7 +38,16 @@ from longhouse.processes.types.running import (
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx, Wait
 
-__all__ = ["claim", "heard", "held", "refuse_mute", "runner_is_missing", "watch"]
+__all__ = [
+    "advise",
+    "claim",
+    "heard",
+    "held",
+    "list_hosts",
+    "refuse_mute",
+    "runner_is_missing",
+    "watch",
+]
 
 _PAGE = 200
 _HOST = "host-3f9a1c07"
@@ -56,8 +69,17 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
         runner_id=req.runner_id,
         owner=tx.by.owner,
         leads=int(tx.by.leads),
+        only_if_silent=int(req.only_if_silent),
+        since=tx.now_ms - SILENT_MS,
         now=tx.now_ms,
     )
+    known = tx.one(sql.host_one, host_id=req.host_id) if host is None else None
+    if known is not None and (tx.by.leads or known["owner"] == tx.by.owner):
+        raise Conflict(
+            f"host_id: {known['runner_id']!r} speaks for {req.host_id} and is not silent",
+            recovery="wait until its lease ends: tool.host_list says state=silent",
+            suggest=[Suggestion(ListHosts(), "see who speaks for which host")],
+        )
     if host is None:
         raise Forbidden(
             f"host_id: {req.host_id} belongs to another token",
@@ -88,6 +110,12 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
 def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
     """Claim the tasks that have waited longest, within the workspace's limit on running tasks."""
     heard(tx, req.runner_id, req.host_id, req.revision)
+    tx.one(
+        sql.host_answers,
+        host_id=req.host_id,
+        answers=int(req.host_answers),
+        stalled_ms=None if req.host_answers else tx.now_ms,
+    )
     taken = []
     for row in tx.all(sql.tasks_waiting, limit=min(req.limit, _room(tx))):
         claimed = tx.one(sql.task_claim, n=row["n"], host_id=req.host_id)
@@ -118,6 +146,46 @@ def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
     quiet = not waiting and not ops
     answer = HostWatched(timed_out=quiet, waiting=waiting, ops=ops, seq=tx.last_seq())
     return Wait(answer, req.timeout_ms) if quiet else answer
+
+
+@room.command(
+    "tool.host_list",
+    also="tool.hosts",
+    example=ListHosts(),
+    trim=[Pop("hosts", leave=1)],
+)
+def list_hosts(tx: Tx, req: ListHosts) -> HostList:
+    """Show the process hosts of this workspace, and which are silent or frozen."""
+    hosts = [
+        HostView(
+            host_id=row["host_id"],
+            runner_id=row["runner_id"],
+            state=state_of(tx, row),
+            seen_at_ms=row["seen_ms"],
+            unfinished=row["held"],
+        )
+        for row in tx.all(sql.hosts_all, limit=req.limit)
+    ]
+    return HostList(hosts=hosts, count=len(hosts))
+
+
+@room.advises
+def advise(tx: Tx) -> Advice:
+    """Say in `status` which hosts with unfinished tasks are silent or frozen."""
+    found = tx.all(sql.hosts_in_trouble, since=tx.now_ms - SILENT_MS, limit=_PAGE)
+    if not found:
+        return Advice()
+    named = ", ".join(f"{row['host_id']} ({state_of(tx, row)})" for row in found[:3])
+    return Advice(
+        fingerprint=f"hosts(lost={len(found)})",
+        suggestions=[
+            Suggestion(
+                ListHosts(),
+                f"processes cannot be reached: their host is {named}",
+                action_id="next::tool.hosts",
+            )
+        ],
+    )
 
 
 @room.provides("jobs.processes_wait")
@@ -164,7 +232,8 @@ def _lost(runner_id: str, host_id: str | None) -> Conflict:
 def _room(tx: Tx) -> int:
     """How many more tasks the workspace may run now."""
     most: int = tx.facts.of(ProcessFacts).max_running
-    return max(0, most - int(tx.value(sql.held_count))) if most else _PAGE
+    held = tx.value(sql.held_count, since=tx.now_ms - SILENT_MS)
+    return max(0, most - int(held)) if most else _PAGE
 
 
 def _ops(tx: Tx, host_id: str, after: int) -> list[Op]:

@@ -54,9 +54,10 @@ SELECT COUNT(*) AS waiting FROM tool_tasks
 WHERE ws = :ws AND n < :n AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
 
 -- name: held_count
--- How many unfinished tasks hosts have.
-SELECT COUNT(*) AS held FROM tool_tasks
-WHERE ws = :ws AND host_id IS NOT NULL AND status IN ('queued', 'running')
+-- How many unfinished tasks have a host that has reported since a time.
+SELECT COUNT(*) AS held
+FROM tool_tasks AS t JOIN tool_hosts AS h ON h.ws = t.ws AND h.host_id = t.host_id
+WHERE t.ws = :ws AND t.status IN ('queued', 'running') AND h.seen_ms >= :since
 
 -- name: tasks_held
 -- The unfinished tasks of one host, oldest first.
@@ -133,9 +134,40 @@ SELECT * FROM tool_hosts WHERE ws = :ws AND host_id = :host_id
 INSERT INTO tool_hosts (ws, host_id, runner_id, owner, revision, seen_ms)
 VALUES (:ws, :host_id, :runner_id, :owner, 1, :now)
 ON CONFLICT (ws, host_id) DO UPDATE SET runner_id = :runner_id, owner = :owner,
-    revision = tool_hosts.revision + 1, seen_ms = :now
-WHERE tool_hosts.owner = :owner OR :leads = 1
+    revision = tool_hosts.revision + 1, seen_ms = :now, stalled_ms = NULL
+WHERE (tool_hosts.owner = :owner OR :leads = 1)
+  AND (:only_if_silent = 0 OR tool_hosts.runner_id = :runner_id OR tool_hosts.seen_ms < :since)
 RETURNING *
+
+-- name: hosts_all
+-- The hosts of a workspace that have unfinished tasks or reported lately, newest report first.
+SELECT h.*, (
+    SELECT COUNT(*) FROM tool_tasks AS t
+    WHERE t.ws = h.ws AND t.host_id = h.host_id AND t.status IN ('queued', 'running')
+) AS held
+FROM tool_hosts AS h WHERE h.ws = :ws
+ORDER BY h.seen_ms DESC, h.host_id LIMIT :limit
+
+-- name: hosts_in_trouble
+-- The hosts with unfinished tasks that are silent or do not answer their runner.
+SELECT h.* FROM tool_hosts AS h
+WHERE h.ws = :ws AND (h.seen_ms < :since OR h.stalled_ms IS NOT NULL)
+  AND EXISTS (
+    SELECT 1 FROM tool_tasks AS t
+    WHERE t.ws = h.ws AND t.host_id = h.host_id AND t.status IN ('queued', 'running')
+)
+ORDER BY h.host_id LIMIT :limit
+
+-- name: host_fence
+-- Have the runner of a host start over, should it return: it must learn what was given up.
+UPDATE tool_hosts SET revision = revision + 1 WHERE ws = :ws AND host_id = :host_id
+
+-- name: host_answers
+-- Record whether a host answers its runner, if that has changed.
+UPDATE tool_hosts SET stalled_ms = :stalled_ms
+WHERE ws = :ws AND host_id = :host_id
+  AND ((:answers = 1 AND stalled_ms IS NOT NULL) OR (:answers = 0 AND stalled_ms IS NULL))
+RETURNING host_id
 
 -- name: host_heard
 -- Record that a host's runner is alive; no row if it no longer speaks for the host.
@@ -171,6 +203,16 @@ ORDER BY n LIMIT :limit
 -- The unfinished tasks of hosts that have been silent since a time.
 SELECT t.* FROM tool_tasks AS t JOIN tool_hosts AS h ON h.ws = t.ws AND h.host_id = t.host_id
 WHERE t.ws = :ws AND t.status IN ('queued', 'running') AND h.seen_ms < :before
+ORDER BY t.n LIMIT :limit
+
+-- name: tasks_lost_cancelled
+-- The unfinished tasks of hosts that have been silent since a time and that were told to end.
+SELECT t.* FROM tool_tasks AS t JOIN tool_hosts AS h ON h.ws = t.ws AND h.host_id = t.host_id
+WHERE t.ws = :ws AND t.status IN ('queued', 'running') AND h.seen_ms < :before
+  AND EXISTS (
+    SELECT 1 FROM tool_ops AS o
+    WHERE o.ws = t.ws AND o.n = t.n AND o.kind = 'cancel' AND o.pending = 1
+)
 ORDER BY t.n LIMIT :limit
 
 -- name: runner_missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -23,10 +23,12 @@ __all__ = [
     "SILENT_MS",
     "Process",
     "existing",
+    "host_of",
     "named",
     "number_of",
     "ref_of",
     "refuse_stranger",
+    "state_of",
     "view_of",
 ]
 
@@ -177,18 +179,24 @@ def view_of(tx: Tx, process: Process) -> TaskView:
         ports=state.ports,
         leftovers=state.leftovers,
         queue_position=int(tx.value(sql.waiting_before, n=row["n"])) + 1 if queued else None,
-        host=_host(tx, process),
+        host=host_of(tx, process),
         next_seq=state.next_seq,
         artifacts={"logs": _logs(process)},
     )
 
 
-def _host(tx: Tx, process: Process) -> Any:
+def host_of(tx: Tx, process: Process) -> Any:
+    """The state of an unfinished task's host; None if it has none."""
     if process.state.ended or process.row["host_id"] is None:
         return None
-    host = tx.one(sql.host_one, host_id=process.row["host_id"])
-    heard = host is not None and tx.now_ms - host["seen_ms"] <= SILENT_MS
-    return "connected" if heard else "silent"
+    return state_of(tx, tx.one(sql.host_one, host_id=process.row["host_id"]))
+
+
+def state_of(tx: Tx, host: Row | None) -> Literal["connected", "silent", "frozen"]:
+    """Whether the server hears the host's runner, and that runner the host."""
+    if host is None or tx.now_ms - host["seen_ms"] > SILENT_MS:
+        return "silent"
+    return "connected" if host["stalled_ms"] is None else "frozen"
 
 
 def _logs(process: Process) -> dict[str, Any]:

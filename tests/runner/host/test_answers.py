@@ -160,11 +160,14 @@ def test_a_defect_of_one_picture_does_not_end_the_host(
 
     monkeypatch.setattr(Terminal, "move", broken)
     monkeypatch.setattr(Display, "feed_some", broken)
-    task: Any = SimpleNamespace(name="PROC-001", feeds_at=0.0, terminal=opened(tmp_path))
+    ended: list[str] = []
+    terminal = opened(tmp_path)
+    task: Any = SimpleNamespace(name="PROC-001", feeds_at=0.0, terminal=terminal, end=ended.append)
     host: Any = SimpleNamespace(_tasks={task.name: task})
-    Host._moves(host, task, task.terminal.master)
+    Host._moves(host, task)
     Host._feed_a_display(host)
     assert capsys.readouterr().err.count("RuntimeError: a defect") == 2
+    assert (ended, terminal.is_open) == (["host_lost"], False)  # or it would be ready for ever
     task.terminal.close()
 
 

@@ -16,8 +16,8 @@ from unittest.mock import Mock
 import pytest
 
 from longhouse.runner.host.client import HostClient
+from longhouse.runner.host.holder import boot_id
 from longhouse.runner.host.journal import Journal, read_journal
-from longhouse.runner.host.task import boot_id
 from tests.runner.host.kit import Hosted, lives
 from tests.runner.processes import until
 

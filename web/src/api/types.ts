@@ -662,6 +662,7 @@ export interface CancelJob {
 export interface CancelTask {
   task_id: string;
   reason?: string;
+  force?: boolean;
 }
 
 /** An earlier identity with unfinished work. */
@@ -903,6 +904,7 @@ export interface ClaimTasks {
   host_id: string;
   revision: number;
   limit?: number;
+  host_answers?: boolean;
 }
 
 export interface Claimable {
@@ -2209,6 +2211,7 @@ export interface HeldTasks {
   runner_id: string;
   host_id: string;
   after?: string | null;
+  only_if_silent?: boolean;
 }
 
 /** Explain how to use Longhouse. */
@@ -2256,6 +2259,20 @@ export interface HostHeld {
   count: number;
   has_more: boolean;
   seq: number;
+}
+
+export interface HostList {
+  hosts: HostView[];
+  count: number;
+}
+
+/** A host: `silent` if the server does not hear its runner, `frozen` if the runner does, but */
+export interface HostView {
+  host_id: string;
+  runner_id: string;
+  state: "connected" | "frozen" | "silent";
+  seen_at_ms: number;
+  unfinished: number;
 }
 
 export interface HostWatched {
@@ -2698,6 +2715,11 @@ export interface ListDocuments {
   ref?: string | null;
   limit?: number;
   as_of?: number | null;
+}
+
+/** List the process hosts of the workspace, the one heard last first. */
+export interface ListHosts {
+  limit?: number;
 }
 
 /** List jobs, newest first; with status=QUEUED, oldest first. */
@@ -5142,7 +5164,7 @@ export interface TaskView {
   ports: number[];
   leftovers: { [key: string]: unknown }[];
   queue_position: number | null;
-  host: "connected" | "silent" | null;
+  host: "connected" | "frozen" | "silent" | null;
   next_seq: number;
   artifacts: { [key: string]: unknown };
 }
@@ -5902,6 +5924,7 @@ export interface Commands {
   "think.trace.step": { request: AddStep; result: TraceAdded };
   "think.trace.validate": { request: ValidateTrace; result: TraceValid };
   "think.watch": { request: ShowWatch; result: Watch };
+  "tool.host_list": { request: ListHosts; result: HostList };
   "tool.output_append": { request: AppendOutput; result: OutputAppended };
   "tool.output_fetch": { request: FetchOutput; result: OutputFetched };
   "tool.output_raw": { request: ReadRawOutput; result: RawOutput };
@@ -6124,6 +6147,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "think.trace.step": "agent",
   "think.trace.validate": "viewer",
   "think.watch": "viewer",
+  "tool.host_list": "viewer",
   "tool.output_append": "agent",
   "tool.output_fetch": "viewer",
   "tool.output_raw": "agent",

@@ -20,7 +20,10 @@ __all__ = [
     "FramesAppended",
     "HeldTasks",
     "HostHeld",
+    "HostList",
+    "HostView",
     "HostWatched",
+    "ListHosts",
     "NewFrame",
     "Op",
     "OutputAppended",
@@ -96,11 +99,16 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class HeldTasks(Request["HostHeld"], frozen=True, kw_only=True):
-    """Become the runner that speaks for a host, and get its tasks; `after` gets the next page."""
+    """Become the runner that speaks for a host, and get its tasks; `after` gets the next page.
+
+    With `only_if_silent`, another runner's lease is respected: until the server has not heard it
+    for 30 seconds, the call is refused.
+    """
 
     runner_id: RunnerId
     host_id: HostId
     after: ToolTaskId | None = None
+    only_if_silent: bool = False
 
 
 class HostHeld(Result, frozen=True, kw_only=True):
@@ -116,18 +124,44 @@ class HostHeld(Result, frozen=True, kw_only=True):
 
 
 class ClaimTasks(Request["TasksClaimed"], frozen=True, kw_only=True):
-    """Claim waiting tasks, oldest first, for a host that this runner speaks for."""
+    """Claim waiting tasks, oldest first, for a host that this runner speaks for.
+
+    Every call also renews the runner's lease; `host_answers` says whether the host answers it.
+    """
 
     runner_id: RunnerId
     host_id: HostId
     revision: Revision
-    limit: Annotated[int, Meta(ge=1, le=32)] = 4
+    limit: Annotated[int, Meta(ge=0, le=32)] = 4
+    host_answers: bool = True
 
 
 class TasksClaimed(Result, frozen=True, kw_only=True):
     tasks: list[WorkTask]
     count: int
     waiting: int
+
+
+class ListHosts(Request["HostList"], frozen=True, kw_only=True):
+    """List the process hosts of the workspace, the one heard last first."""
+
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class HostView(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """A host: `silent` if the server does not hear its runner, `frozen` if the runner does, but
+    the host does not answer it."""
+
+    host_id: str
+    runner_id: str
+    state: Literal["connected", "silent", "frozen"]
+    seen_at_ms: int
+    unfinished: int
+
+
+class HostList(Result, frozen=True, kw_only=True):
+    hosts: list[HostView]
+    count: int
 
 
 class WatchHost(Request["HostWatched"], frozen=True, kw_only=True):

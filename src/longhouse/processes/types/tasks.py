@@ -103,7 +103,7 @@ class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
     ports: list[int]
     leftovers: list[dict[str, Any]]
     queue_position: int | None
-    host: Literal["connected", "silent"] | None
+    host: Literal["connected", "silent", "frozen"] | None
     next_seq: int
     artifacts: dict[str, Any]
 
@@ -158,10 +158,15 @@ class TaskList(Result, frozen=True, kw_only=True):
 
 
 class CancelTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
-    """End a task: at once if it is waiting, else with TERM and, after its grace period, KILL."""
+    """End a task: at once if it is waiting, else with TERM and, after its grace period, KILL.
+
+    If its host is silent, it ends within a minute as `host_lost`; with `force`, at once. Should the
+    host return, it ends what is left of the program.
+    """
 
     task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
     reason: Reason = "cancel"
+    force: bool = False
 
 
 class ProcessOpened(Result, frozen=True, kw_only=True):

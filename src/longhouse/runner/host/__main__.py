@@ -10,10 +10,13 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+import traceback
 from pathlib import Path
 
 from longhouse.kernel.private_files import open_private
-from longhouse.runner.host.loop import Host
+from longhouse.runner.host.holder import LOCK, name_holder
+from longhouse.runner.host.loop import Host, own_processes
+from longhouse.runner.host.trouble import note, open_log
 
 __all__ = ["main"]
 
@@ -23,20 +26,25 @@ def main(folder: Path, ready: int, spare: str) -> None:
     os.setsid()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.chdir(folder)  # the full path may be too long for a socket
-    lock = open_private(Path("host.lock"), os.O_RDWR | os.O_CREAT)
+    lock = open_private(Path(LOCK), os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.write(ready, b"ready\n")  # another host is serving
         return
-    nothing = os.open(os.devnull, os.O_RDWR)
-    log = open_private(Path("host.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for target, source in enumerate((nothing, log, log)):
-        os.dup2(source, target)
-    host = Host(Path(), spare=spare)
-    os.write(ready, b"ready\n")
-    os.close(ready)
-    host.run()
+    name_holder(lock)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    open_log()
+    try:
+        host = Host(Path(), own_processes(), spare=spare)
+        note(f"serves {host.name}")
+        os.write(ready, b"ready\n")
+        os.close(ready)
+        host.run()
+        note("leaves")
+    except BaseException:
+        note(f"dies\n{traceback.format_exc()}")
+        raise
 
 
 if __name__ == "__main__":

@@ -109,11 +109,14 @@ class HostClient:
                     os.close(fd)
 
 
-def running_host(folder: Path) -> dict[str, Any] | None:
-    """How the host of this folder describes itself; None if none is running."""
+def running_host(folder: Path, timeout_s: float = TIMEOUT_S) -> dict[str, Any] | None:
+    """How the host of this folder describes itself; None if none is running.
+
+    Raises OSError if it does not answer.
+    """
     try:
-        line = _Line(folder)
-    except OSError:
+        line = _Line(folder, timeout_s)
+    except (FileNotFoundError, ConnectionRefusedError):
         return None
     try:
         return line.ask({"do": "list"})
@@ -124,12 +127,12 @@ def running_host(folder: Path) -> dict[str, Any] | None:
 class _Line:
     """One connection with JSON lines in both directions."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
         at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # Through the open folder, since its path may be too long for a socket.
-            self._socket.settimeout(TIMEOUT_S)
+            self._socket.settimeout(timeout_s)
             self._socket.connect(f"/proc/self/fd/{at}/{SOCKET}")
         except BaseException:
             self._socket.close()

@@ -1,7 +1,8 @@
 """The host's socket: one JSON request per line, one answer per line, for this user only.
 
 A connection that sent `watch` gets a line whenever a task's journal has grown. The host does not
-wait for a visitor that does not read: whatever it misses is in the journals.
+wait for a visitor that does not read: whatever it misses is in the journals. A visitor may leave at
+any time, also while it is being answered; whatever goes wrong with one closes that one only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+
+from longhouse.runner.host.trouble import tell_defect
 
 __all__ = ["SOCKET", "HostDoor"]
 
@@ -30,6 +33,7 @@ class _Visitor:
         self.heard = bytearray()
         self.unsaid = bytearray()
         self.watches = False
+        self.is_here = True
 
 
 class HostDoor:
@@ -38,7 +42,7 @@ class HostDoor:
     def __init__(self, ready: selectors.BaseSelector, answer: Answer) -> None:
         self._ready = ready
         self._answer = answer
-        self._visitors: dict[socket.socket, _Visitor] = {}
+        self._visitors: set[_Visitor] = set()
         with suppress(FileNotFoundError):
             os.unlink(SOCKET)  # noqa: PTH108
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -46,6 +50,7 @@ class HostDoor:
         os.chmod(SOCKET, 0o600)  # noqa: PTH101
         self._socket.listen(16)
         self._socket.setblocking(False)
+        self._spare = os.open(os.devnull, os.O_RDONLY)
         ready.register(self._socket, selectors.EVENT_READ, self._come_in)
 
     @property
@@ -54,30 +59,57 @@ class HostDoor:
 
     def push(self, name: str) -> None:
         """Notify watchers that a task's journal has grown."""
-        for visitor in [one for one in self._visitors.values() if one.watches]:
-            self._say(visitor, {"grown": name})
+        for visitor in [one for one in self._visitors if one.watches]:
+            try:
+                self._say(visitor, {"grown": name})
+            except Exception:
+                tell_defect("in notifying a visitor")
+                self._leave(visitor)
 
     def close(self) -> None:
-        for connection in (*self._visitors, self._socket):
-            connection.close()
+        for visitor in list(self._visitors):
+            self._leave(visitor)
+        self._ready.unregister(self._socket)
+        self._socket.close()
+        os.close(self._spare)
         with suppress(FileNotFoundError):
             os.unlink(SOCKET)  # noqa: PTH108
 
-    def _come_in(self, _listening: Any) -> None:
-        with suppress(BlockingIOError, ConnectionError):
-            connection, _ = self._socket.accept()
-            if _user_of(connection) != os.geteuid():
-                connection.close()
-                return
-            connection.setblocking(False)
-            self._visitors[connection] = _Visitor(connection)
-            self._ready.register(connection, selectors.EVENT_READ, self._hear)
-
-    def _hear(self, connection: socket.socket) -> None:
-        visitor = self._visitors[connection]
-        self._flush(visitor)
+    def _come_in(self) -> None:
         try:
-            data = connection.recv(1 << 16)
+            connection, _ = self._socket.accept()
+        except (BlockingIOError, ConnectionError):
+            return
+        except OSError:  # no file is left: turn this one away, or it would wait for ever
+            self._turn_away()
+            return
+        if _user_of(connection) != os.geteuid():
+            connection.close()
+            return
+        connection.setblocking(False)
+        visitor = _Visitor(connection)
+        self._visitors.add(visitor)
+        self._ready.register(connection, selectors.EVENT_READ, lambda: self._serve(visitor))
+
+    def _turn_away(self) -> None:
+        os.close(self._spare)
+        with suppress(OSError):
+            self._socket.accept()[0].close()
+        self._spare = os.open(os.devnull, os.O_RDONLY)
+
+    def _serve(self, visitor: _Visitor) -> None:
+        try:
+            self._flush(visitor)
+            self._hear(visitor)
+        except Exception:
+            tell_defect("in serving a visitor")
+            self._leave(visitor)
+
+    def _hear(self, visitor: _Visitor) -> None:
+        if not visitor.is_here:
+            return
+        try:
+            data = visitor.connection.recv(1 << 16)
         except BlockingIOError:
             return
         except OSError:
@@ -91,7 +123,7 @@ class HostDoor:
         for line in lines:
             try:
                 asked = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 asked = None
             if not isinstance(asked, dict):
                 self._say(visitor, {"error": "a request must be one JSON object on one line"})
@@ -109,7 +141,7 @@ class HostDoor:
             self._flush(visitor)
 
     def _flush(self, visitor: _Visitor) -> None:
-        if visitor.connection not in self._visitors:
+        if not visitor.is_here:
             return
         try:
             while visitor.unsaid:
@@ -119,11 +151,15 @@ class HostDoor:
         except OSError:
             self._leave(visitor)
             return
+        key = self._ready.get_key(visitor.connection)
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if visitor.unsaid else 0)
-        self._ready.modify(visitor.connection, wanted, self._hear)
+        if key.events != wanted:
+            self._ready.modify(visitor.connection, wanted, key.data)
 
     def _leave(self, visitor: _Visitor) -> None:
-        if self._visitors.pop(visitor.connection, None):
+        if visitor.is_here:
+            visitor.is_here = False
+            self._visitors.discard(visitor)
             self._ready.unregister(visitor.connection)
             visitor.connection.close()
 

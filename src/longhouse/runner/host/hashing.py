@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
-import traceback
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
+
+from longhouse.runner.host.trouble import tell_defect
 
 __all__ = ["AT_A_TIME", "Hasher"]
 
@@ -45,7 +46,7 @@ class Hasher:
             try:
                 more = work(buffer)
             except Exception:  # a defect hit by one log must not stop the others
-                traceback.print_exc()
+                tell_defect("in hashing")
                 more = False
             if more:
                 self._waiting.put(work)

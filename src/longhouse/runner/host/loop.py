@@ -1,7 +1,8 @@
 """The host's only loop: requests, exits, timers.
 
 Only the loop itself waits; large output is hashed in a thread. Scanning all processes is expensive,
-so one scan serves all tasks; it runs as often as its cost allows, and whenever a task ends.
+so one scan serves all tasks; it runs as often as its cost allows, and whenever a task ends. A
+defect that one visitor or task meets is written down, and ends neither the loop nor another task.
 """
 
 from __future__ import annotations
@@ -10,24 +11,28 @@ import os
 import resource
 import selectors
 import signal
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.private_files import read_private, write_private
 from longhouse.runner.host.door import HostDoor
 from longhouse.runner.host.hashing import Hasher
+from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.host.ports import Ports
-from longhouse.runner.host.task import FILES, HostedTask, HostRefused, checked_name
+from longhouse.runner.host.task import (
+    FILES,
+    HostedTask,
+    HostRefused,
+    checked_name,
+    forget_copied,
+)
 from longhouse.runner.host.trees import TaskRoot, Trees
+from longhouse.runner.host.trouble import contained, tell_defect
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroups
 
-__all__ = ["Host", "host_id_of"]
+__all__ = ["Host", "own_processes"]
 
 LOOK_S = 0.25
 LOOK_SHARE = 20
@@ -40,26 +45,25 @@ MANY = 32
 """This many new processes on the machine trigger a scan at once."""
 
 
-def host_id_of(folder: Path) -> str:
-    """The id of this folder, shared by every host that ever runs there."""
-    path = folder / "host.id"
-    if not path.exists():
-        fresh = folder / f"host.id.{os.urandom(4).hex()}"
-        write_private(fresh, f"host-{os.urandom(8).hex()}\n".encode())
-        with suppress(FileExistsError):
-            path.hardlink_to(fresh)  # if two create one at the same time, the first wins
-        fresh.unlink()
-    return read_private(path).decode("ascii").strip()
+def own_processes() -> int:
+    """Become the parent of all that tasks leave behind; returns what tells of their exits."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES[1], FILES[1]))
+    guard.become_subreaper()
+    return guard.wake_on(signal.SIGCHLD, signal.SIGTERM)
 
 
 class Host:
     """All tasks of one folder."""
 
-    def __init__(self, folder: Path, *, spare: str = "", idle_s: float = IDLE_S) -> None:
-        """The process that holds the lock `spare` survives the task that started it."""
+    def __init__(self, folder: Path, wake: int, *, spare: str = "", idle_s: float = IDLE_S) -> None:
+        """`wake` receives the numbers of signals.
+
+        The process that holds the lock `spare` survives the task that started it.
+        """
         self._folder = folder
         self._spare = spare
         self._id = host_id_of(folder)
+        self._revision = 0
         self._idle_s = idle_s
         self._tasks: dict[str, HostedTask] = {}
         self._trees, self._ports = Trees(), Ports()
@@ -70,9 +74,7 @@ class Host:
         self._idle_since = guard.now()
         self._leaving = False
         self._ready = selectors.DefaultSelector()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES[1], FILES[1]))
-        guard.become_subreaper()
-        self._wake = guard.wake_on(signal.SIGCHLD, signal.SIGTERM)
+        self._wake = wake
         self._ready.register(self._wake, selectors.EVENT_READ, self._signalled)
         self._groups = ControlGroups.find()
         self._hasher = Hasher()
@@ -80,20 +82,42 @@ class Host:
         self._door = HostDoor(self._ready, self._answer)
         self._take_back()
 
+    @property
+    def name(self) -> str:
+        """What it is and what it found."""
+        return f"{self._id}, and took {len(self._tasks)} tasks back"
+
     def run(self) -> None:
         """Serve until there are no tasks and no visitors, or SIGTERM has ended all tasks."""
-        while not self._is_done():
-            ready = self._ready.select(self._pause_s())
-            for key, _ in ready:
-                key.data(key.fileobj)
-            self._tell_grown()
-            if not ready:
-                self._feed_a_display()
-            self._look_if_due()
-            for task in list(self._tasks.values()):
-                if task.wakes_at is not None and task.wakes_at <= guard.now():
-                    self._tick(task)
+        while not self.is_done:
+            self.turn(self._pause_s())
+        self.close()
+
+    def turn(self, pause_s: float | None) -> None:
+        """Wait for at most this long, then do all that is due."""
+        ready = self._ready.select(pause_s)
+        for key, _ in ready:
+            if self._is_current(key):
+                with contained("in an event"):
+                    key.data()
+        self._tell_grown()
+        if not ready:
+            self._feed_a_display()
+        self._look_if_due()
+        for task in list(self._tasks.values()):
+            if task.wakes_at is not None and task.wakes_at <= guard.now():
+                self._tick(task)
+
+    def close(self) -> None:
         self._door.close()
+        self._ready.close()
+
+    def _is_current(self, key: selectors.SelectorKey) -> bool:
+        """Whether nothing that was served in the same turn has closed this file."""
+        try:
+            return self._ready.get_key(key.fileobj).data is key.data
+        except (KeyError, ValueError):
+            return False
 
     # ---- requests
 
@@ -101,6 +125,7 @@ class Host:
         verb = {
             "spawn": self._spawn,
             "control": self._control,
+            "fence": self._fence,
             "list": self._list,
             "quit": self._quit,
         }
@@ -112,22 +137,38 @@ class Host:
             return {"error": f"a malformed request: {error!r}"}
         except OSError as error:
             return {"error": error.strerror or str(error), "errno": error.errno}
+        except Exception as error:
+            tell_defect(f"in a request to {asked.get('do')!r}")
+            return {"error": f"a defect of the process host: {error!r}; see its host.log"}
+
+    def _fence(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A runner speaks for this host from now on: earlier ones are refused."""
+        self._refuse_earlier(asked)
+        self._revision = int(asked["revision"])
+        return self._list(asked)
+
+    def _refuse_earlier(self, asked: dict[str, Any]) -> None:
+        if int(asked.get("revision", self._revision)) < self._revision:
+            raise HostRefused(f"another runner speaks for this host, as revision {self._revision}")
 
     def _spawn(self, asked: dict[str, Any]) -> dict[str, Any]:
         name = checked_name(asked)
+        self._refuse_earlier(asked)
         if self._leaving:
             raise HostRefused("the host is shutting down")
         if name not in self._tasks:
+            forget_copied(self._folder, name, self._id)
             started = _started(self._folder / name)
             if started:
                 return {"task": name, "pid": started["pid"], "again": True}
             task = self._tasks[name] = HostedTask.start(
                 self._folder, self._id, asked, self._hasher, self._groups
             )
-            if task.terminal:
-                moves = partial(self._moves, task)
-                self._ready.register(task.terminal.master, selectors.EVENT_READ, moves)
-                task.terminal.on_close = self._ready.unregister
+            try:
+                self._attach(task)
+            except BaseException:
+                task.end("host_lost")  # it cannot be served
+                raise
             self._door.push(name)
         started = self._tasks[name].record("started")
         assert started is not None
@@ -135,6 +176,7 @@ class Host:
 
     def _control(self, asked: dict[str, Any]) -> dict[str, Any]:
         task = self._tasks.get(checked_name(asked))
+        self._refuse_earlier(asked)
         if task is None:
             raise HostRefused(f"{asked['task']} is not running here")
         record = task.control(asked)
@@ -155,12 +197,24 @@ class Host:
 
     # ---- terminals
 
-    def _moves(self, task: HostedTask, _master: Any) -> None:
+    def _attach(self, task: HostedTask) -> None:
+        if task.terminal:
+            moves = partial(self._moves, task)
+            self._ready.register(task.terminal.master, selectors.EVENT_READ, moves)
+            task.terminal.on_close = self._ready.unregister
+
+    def _moves(self, task: HostedTask) -> None:
         """A terminal has output, or accepts input."""
-        with _contained():
+        try:
             if task.terminal and task.terminal.move():
                 self._untold.setdefault(task.name, self._told_at.get(task.name, 0.0) + TELL_S)
             self._attend(task)
+        except Exception:
+            tell_defect(f"in the terminal of {task.name}")
+            with contained(f"in ending {task.name}"):
+                task.end("host_lost")
+                if task.terminal:
+                    task.terminal.leave()  # it would be ready again at once, for ever
 
     def _tell_grown(self) -> None:
         """Notify watchers of new terminal output: at once, then at most every TELL_S."""
@@ -175,7 +229,7 @@ class Host:
         now = guard.now()
         for task in self._tasks.values():
             if task.terminal and task.feeds_at is not None and task.feeds_at <= now:
-                with _contained():
+                with contained(f"in the screen of {task.name}"):
                     task.terminal.display.feed_some()
                 return
 
@@ -194,14 +248,15 @@ class Host:
         for path in sorted(self._folder.iterdir()):
             if not path.is_dir():
                 continue
-            if task := HostedTask.take_back(self._folder, path.name, self._hasher):
+            if task := HostedTask.take_back(self._folder, path.name, self._id, self._hasher):
                 self._tasks[task.name] = task
 
-    def _signalled(self, wake: Any) -> None:
-        if signal.SIGTERM in os.read(wake, 512):
+    def _signalled(self) -> None:
+        if signal.SIGTERM in os.read(self._wake, 512):
             self._leaving = True
             for task in self._tasks.values():
-                task.end("host_stopped")
+                with contained(f"in ending {task.name}"):
+                    task.end("host_stopped")
         by_pid = {task.root.pid: task for task in self._tasks.values() if task.root}
         while True:
             try:
@@ -211,11 +266,12 @@ class Host:
             if pid == 0:
                 return
             if pid in by_pid:
-                by_pid[pid].exited(status)
+                with contained(f"in the exit of {by_pid[pid].name}"):
+                    by_pid[pid].exited(status)
 
-    def _hashed(self, ready: Any) -> None:
+    def _hashed(self) -> None:
         """A log was hashed to its end: its task may have been waiting only for that."""
-        os.read(ready, 512)
+        os.read(self._hasher.ready, 512)
         for task in self._tasks.values():
             if not task.is_hashed:
                 task.wakes_at = guard.now()
@@ -233,28 +289,35 @@ class Host:
         due = ends or started >= self._look_at or count > self._count + MANY
         if not self._tasks or not due:
             return
+        with contained("in a look at all processes"):
+            self._look()
+        now, self._count = guard.now(), count
+        self._look_at = now + max(LOOK_S, (now - started) * LOOK_SHARE)
+
+    def _look(self) -> None:
         roots: dict[TaskRoot, HostedTask] = {
             task.root: task for task in self._tasks.values() if task.root
         }
         found = self._trees.look(roots, self._spare)
         for root, tree in found.items():
             task = roots[root]
-            task.seen(tree)
-            if task.is_foreign and not task.needs_tree and not guard.lives(root.pid, root.started):
-                task.exited(None)
+            with contained(f"in the processes of {task.name}"):
+                task.seen(tree)
+                gone = task.is_foreign and not guard.lives(root.pid, root.started)
+                if gone and not task.needs_tree:
+                    task.exited(None)
         ports = self._ports.look({roots[root].name: tree for root, tree in found.items()})
         for name, listens in (ports or {}).items():
-            if self._tasks[name].listens(listens):
-                self._door.push(name)
-        now, self._count = guard.now(), count
-        self._look_at = now + max(LOOK_S, (now - started) * LOOK_SHARE)
+            with contained(f"in the ports of {name}"):
+                if self._tasks[name].listens(listens):
+                    self._door.push(name)
 
     def _tick(self, task: HostedTask) -> None:
         try:
             if task.tick():
                 self._written(task)
-        except Exception:  # a defect hit by one task must not stop the others
-            traceback.print_exc()
+        except Exception:
+            tell_defect(f"in {task.name}")
             task.wakes_at = guard.now() + 1.0
 
     def _written(self, task: HostedTask) -> None:
@@ -278,22 +341,15 @@ class Host:
             times.append(self._idle_since + self._idle_s)
         return max(0.0, min(times) - guard.now()) if times else None
 
-    def _is_done(self) -> bool:
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to serve."""
         if self._tasks:
             return False
         if self._door.is_visited and not self._leaving:
             self._idle_since = guard.now()
             return False
         return self._leaving or guard.now() >= self._idle_since + self._idle_s
-
-
-@contextmanager
-def _contained() -> Iterator[None]:
-    """A defect hit by one task must not stop the others."""
-    try:
-        yield
-    except Exception:
-        traceback.print_exc()
 
 
 def processes_here() -> int:

@@ -12,15 +12,16 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import stat
 from contextlib import ExitStack, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.private_files import read_private, write_private
 from longhouse.runner.host.hashing import Hasher
+from longhouse.runner.host.holder import boot_id
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.terminal import Terminal
@@ -28,7 +29,7 @@ from longhouse.runner.host.trees import MARK, TaskRoot, command_of
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroup, ControlGroups
 
-__all__ = ["HostRefused", "HostedTask", "boot_id"]
+__all__ = ["HostRefused", "HostedTask", "forget_copied"]
 
 STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
 QUIET_S = 0.25
@@ -55,12 +56,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 class HostRefused(Exception):
     """The host refused a request; the text says why."""
-
-
-@cache
-def boot_id() -> str:
-    """Changes at every boot: no process of another boot is alive."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 class HostedTask:
@@ -129,11 +124,16 @@ class HostedTask:
         return task
 
     @classmethod
-    def take_back(cls, folder: Path, name: str, hasher: Hasher) -> HostedTask | None:
-        """A task that an earlier host started and did not see end; None if there is none."""
+    def take_back(cls, folder: Path, name: str, host_id: str, hasher: Hasher) -> HostedTask | None:
+        """A task that an earlier host started and did not see end; None if there is none.
+
+        A copied folder holds records of the original's tasks: those are not ours to end.
+        """
         if not (folder / name / "journal.jsonl").exists():
             return None
         spec = json.loads(read_private(folder / name / "spec.json"))
+        if spec["mark"] != f"{host_id}/{name}":
+            return None
         task = cls(folder, name, spec, hasher)
         started = task.record("started")
         if started is None or task.record("ended"):
@@ -444,6 +444,13 @@ def checked_name(asked: dict[str, Any]) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise HostRefused(f"{name!r} is not a task id")
     return name
+
+
+def forget_copied(folder: Path, name: str, host_id: str) -> None:
+    """Remove the records of another host's task of this name, which came with a copied folder."""
+    with suppress(FileNotFoundError, ValueError, KeyError):
+        if json.loads(read_private(folder / name / "spec.json"))["mark"] != f"{host_id}/{name}":
+            shutil.rmtree(folder / name)
 
 
 def open_folder(root: str, path: str) -> int:

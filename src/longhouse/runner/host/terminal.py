@@ -77,7 +77,7 @@ class Terminal:
             if kept := self._write(data):
                 self._answer(self.display.add(data[:kept]))
         if is_over:
-            self._leave()
+            self.leave()
         return bool(read)
 
     def _read(self) -> tuple[list[bytes], bool]:
@@ -141,13 +141,13 @@ class Terminal:
     def close(self) -> None:
         """Close everything once the program has ended."""
         self.close_slave()
-        self._leave()
+        self.leave()
         if self.master >= 0:
             os.close(self.master)
             self.master = -1
             os.close(self._log)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Stop reading. The master stays open: closing it would send SIGHUP to a program that
         closed its terminal, as many do just before they exit."""
         if self.is_open:

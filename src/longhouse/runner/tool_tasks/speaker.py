@@ -1,17 +1,17 @@
 """Speaks for a workspace's host on this machine: claims tasks, passes on operations, sends frames.
 
-If a machine has several runners, the one that holds the lock in the host's folder speaks. When it
-dies, the kernel gives the lock to another, which asks the server how far each task is reported.
+If a machine has several runners, one speaks for the host, under a lease that the server records:
+another takes over once the server has not heard the speaker for the lease's length. A lock in the
+host's folder only makes that quicker: when the speaker dies, the next one need not wait.
 
-scout      holds the lock; waits for tasks and operations and passes them to the host
+scout      waits for its turn to speak, then for tasks and operations and passes them to the host
+pulse      replaces a host that does not answer
 listener   learns from the host which journals have grown
 teller     turns journals and logs into frames and sends them
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import threading
 import time
@@ -21,11 +21,13 @@ from typing import Any
 
 from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.errors import Conflict, LonghouseError
-from longhouse.kernel.private_files import open_private
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
+from longhouse.runner.host.door import SOCKET
+from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.tool_tasks.keeping import LogKeeper, clear_old
+from longhouse.runner.tool_tasks.pulse import HostPulse
 from longhouse.runner.tool_tasks.starting import (
     NotStarted,
     decision_frame,
@@ -33,12 +35,17 @@ from longhouse.runner.tool_tasks.starting import (
     request_for,
 )
 from longhouse.runner.tool_tasks.story import Frame, Story, cancelled_early, failed
+from longhouse.runner.tool_tasks.turns import SpeakingTurn
 
 __all__ = ["TaskSpeaker"]
 
 WATCH_MS = 20_000
 DAY_MS = 24 * 3_600_000
 CLEAR_MS = DAY_MS
+AGAIN_MS = 1_000
+PULSE_S = 5.0
+TURN_S = 5.0
+"""How often a runner that waits for its turn looks whether the speaker has fallen silent."""
 CLAIM = 2
 MOST_CHARS = 80_000
 """The largest answer; the command lines of two tasks always fit."""
@@ -55,6 +62,8 @@ class TaskSpeaker:
         self._folder = host_folder(context.home, context.workspace)
         self._host = HostClient(self._folder, spare=context.home / LOCK_NAME)
         self._stories: dict[str, Story] = {}
+        self._stale: list[Story] = []
+        self._undone: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._leave = threading.Event()
@@ -69,7 +78,7 @@ class TaskSpeaker:
         return bool(self._stories)
 
     def start(self) -> None:
-        for part in (self._scout, self._tell):
+        for part in (self._scout, self._tell, self._feel):
             threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
 
     def leave(self) -> None:
@@ -81,41 +90,53 @@ class TaskSpeaker:
     # ---- scout
 
     def _scout(self) -> None:
-        lock = self._locked()
+        turn = SpeakingTurn(self._folder)
         try:
             while not self._leave.is_set():
                 try:
-                    self._speak()
+                    if not turn.is_ours and not turn.take() and not self._is_silent():
+                        self._leave.wait(TURN_S)
+                        continue
+                    self._speak(turn)
                     continue
+                except Conflict as error:  # another speaks: wait for our turn again
+                    turn.end()
+                    self._context.log("tasks.trouble", why=str(error))
                 except (LonghouseError, OSError) as error:
                     self._context.log("tasks.trouble", why=str(error))
                 except Exception as error:
                     self._context.log("tasks.defect", why=repr(error))
                 self._leave.wait(REST_S)
         finally:
-            os.close(lock)
+            turn.end()
 
-    def _locked(self) -> int:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = open_private(self._folder / "speaker.lock", os.O_RDWR | os.O_CREAT)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return lock
+    def _is_silent(self) -> bool:
+        """Whether the server has not heard the host's speaker for the length of its lease."""
+        asked = self._context.plane.listen("tool.host_list")
+        mine = host_id_of(self._folder)
+        return all(one["state"] == "silent" for one in asked["hosts"] if one["host_id"] == mine)
 
-    def _speak(self) -> None:
+    def _speak(self, turn: SpeakingTurn) -> None:
         """Ask how far each task is reported, then serve until another runner takes over."""
-        from longhouse.runner.host.loop import host_id_of
-
         options = self._context.options
         self._host_id = host_id_of(self._folder)
-        tasks, ops = self._hold()
+        tasks, ops = self._hold(only_if_silent=not turn.is_ours)
+        if not turn.is_ours:
+            self._context.log("tasks.taken_over", host=self._host_id)
+            turn.seize()
+        pending = {
+            work["task_id"]: {op["op_id"] for op in ops if op["task_id"] == work["task_id"]}
+            for work in tasks
+        }
+        fresh = {work["task_id"]: self._story(work, pending[work["task_id"]]) for work in tasks}
         with self._lock:
-            for story in self._stories.values():
-                story.close()
-            self._stories.clear()
+            self._stale += self._stories.values()
+            self._stories = fresh
             self._lost.clear()
+        self._undone.clear()
+        self._fence({work["task_id"] for work in tasks})
         for work in tasks:
-            pending = {op["op_id"] for op in ops if op["task_id"] == work["task_id"]}
-            self._take(work, pending)
+            self._start(fresh[work["task_id"]], work)
         waiting, seq = 1, 0
         self._do(ops)
         while not self._leave.is_set() and not self._lost.is_set():
@@ -128,12 +149,22 @@ class TaskSpeaker:
                 host_id=self._host_id,
                 revision=self._revision,
                 after_seq=seq,
-                timeout_ms=WATCH_MS,
+                timeout_ms=AGAIN_MS if self._undone else WATCH_MS,
             )
             # A claim also shows the server that the host is alive; quiet tasks never do.
             waiting = news["waiting"] or news["timed_out"]
             seq = max([seq, *(op["seq"] for op in news["ops"])])
-            self._do(news["ops"])
+            self._do([*self._undone.values(), *news["ops"]])
+
+    def _fence(self, held: set[str]) -> None:
+        """From now on the host refuses earlier speakers; it ends what the server gave up."""
+        if not (self._folder / SOCKET).exists() and not held:
+            return  # there is no host, and nothing to ask it
+        said = self._host.ask("fence", revision=self._revision)
+        for task in said.get("tasks", ()):
+            if task not in held:
+                self._context.log("task.orphan", task=task)
+                self._host.ask("control", task=task, op="cancel", op_id=f"{task}.orphan")
 
     def _clear_old(self) -> None:
         """Once a day, remove old output that no server has."""
@@ -145,10 +176,10 @@ class TaskSpeaker:
             told = set(self._stories)
         clear_old(self._folder, now_ms - context.keep_days * DAY_MS, told)
 
-    def _hold(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def _hold(self, *, only_if_silent: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Become the speaker of the host; returns its tasks and their open operations."""
         tasks: list[dict[str, Any]] = []
-        more: dict[str, str] = {}
+        more: dict[str, Any] = {"only_if_silent": True} if only_if_silent else {}
         while True:
             held = self._context.plane.write(
                 "tool.task_held",
@@ -164,42 +195,58 @@ class TaskSpeaker:
             more = {"after": tasks[-1]["task_id"]}
 
     def _claim(self) -> None:
-        claimed = self._context.plane.write(
+        claimed = self._ask_for_tasks(CLAIM)
+        for work in claimed["tasks"]:
+            self._context.log("task.claimed", task=work["task_id"], tool=work["tool"])
+            story = self._story(work, set())
+            with self._lock:  # first of all: the listener stays only while there are stories
+                self._stories[story.task_id] = story
+            self._start(story, work)
+
+    def _ask_for_tasks(self, limit: int, **more: bool) -> dict[str, Any]:
+        asked: dict[str, Any] = self._context.plane.write(
             "tool.task_claim",
             runner_id=self._context.options.runner_id,
             host_id=self._host_id,
             revision=self._revision,
-            limit=CLAIM,
+            limit=limit,
             max_chars=MOST_CHARS,
+            **more,
         )
-        for work in claimed["tasks"]:
-            self._context.log("task.claimed", task=work["task_id"], tool=work["tool"])
-            self._take(work, set())
+        return asked
 
-    def _take(self, work: dict[str, Any], pending: set[str]) -> None:
-        """Start a task, unless it is already running; then follow it."""
-        profile = self._context.policy
-        decision = decision_of(profile, work)
-        decided = decision_frame(profile, decision)
+    def _story(self, work: dict[str, Any], pending: set[str]) -> Story:
+        folder = self._folder / work["task_id"]
+        keeper = None if self._context.shares_folder else self._keeper(work["task_id"], folder)
+        decided = decision_frame(self._context.policy, decision_of(self._context.policy, work))
+        story = Story(work, folder, pending, decided, keeper)
+        story.revision = self._revision
+        return story
+
+    def _start(self, story: Story, work: dict[str, Any]) -> None:
+        """Have the host start the task of a story that is already kept, unless it did before.
+
+        Its frames are told only once the host has answered. A wish to cancel it ends it here only
+        if the host never started it; otherwise it is an operation like any other.
+        """
         last: list[Frame] = []
         if work["status"] == "queued":
-            if work["cancel_reason"] is not None:
+            decision = decision_of(self._context.policy, work)
+            decided = decision_frame(self._context.policy, decision)
+            if work["cancel_reason"] is not None and not story.has_started():
                 last = cancelled_early(work["cancel_reason"])
             elif not decision.allowed:
                 last = [decided, failed(f"{decision.rule}: {decision.why}", "policy_denied")]
             else:
-                last = self._start(work, decided)
-        folder = self._folder / work["task_id"]
-        keeper = None if self._context.shares_folder else self._keeper(work["task_id"], folder)
-        story = Story(work, folder, pending, decided, keeper)
-        story.revision = self._revision
+                last = self._ask_to_start(work, decided)
         if last:
             if not self._append(story, last):
                 self._lost.set()
-            story.close()
-            return
-        with self._lock:
-            self._stories[story.task_id] = story
+            with self._lock:
+                if self._stories.get(story.task_id) is story:
+                    del self._stories[story.task_id]
+                self._stale.append(story)
+        story.is_begun = True
         self._wake.set()
 
     def _keeper(self, task_id: str, folder: Path) -> LogKeeper:
@@ -208,10 +255,11 @@ class TaskSpeaker:
         offer = self._context.plane.offer  # a full disk there must not block all other tasks
         return LogKeeper(partial(offer, "tool.output_append", task_id=task_id, **fence), folder)
 
-    def _start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
+    def _ask_to_start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
         """Have the host start a task; returns the frames to send if it could not."""
         try:
-            said = self._host.ask("spawn", **request_for(work, self._context.root))
+            request = request_for(work, self._context.root)
+            said = self._host.ask("spawn", revision=self._revision, **request)
         except NotStarted as why:
             return [decided, failed(str(why), why.cause)]
         if "error" in said:
@@ -219,17 +267,25 @@ class TaskSpeaker:
         return []
 
     def _do(self, ops: list[dict[str, Any]]) -> None:
-        """Pass operations to the host, in order."""
+        """Pass operations to the host, in order; one that it cannot record yet is tried again."""
         for op in ops:
             story = self._stories.get(op["task_id"])
+            self._undone.pop(op["op_id"], None)
             if story is None:
-                continue
+                continue  # it has ended, or we start over with all that is pending
             story.op_logged(op["op_id"], op["kind"], op["payload"].get("reason"))
             said = self._host.ask(
-                "control", task=op["task_id"], op=op["kind"], op_id=op["op_id"], **op["payload"]
+                "control",
+                task=op["task_id"],
+                op=op["kind"],
+                op_id=op["op_id"],
+                revision=self._revision,
+                **op["payload"],
             )
             if "error" in said:
                 self._context.log("task.op", op=op["op_id"], why=said["error"])
+                if not story.has_ended():
+                    self._undone[op["op_id"]] = op
         self._wake.set()
 
     # ---- listener and teller
@@ -244,14 +300,37 @@ class TaskSpeaker:
         except OSError as error:
             self._context.log("host.trouble", why=str(error))
 
+    def _feel(self) -> None:
+        """Tell the server of a host that does not answer, and replace it once its lease is over."""
+        pulse, told = HostPulse(self._folder), True
+        while not self._leave.wait(PULSE_S):
+            if not self._stories:
+                continue
+            try:
+                if (pid := pulse.feel()) is not None:
+                    self._context.log("host.replaced", pid=pid)
+                if not pulse.is_felt or not told:
+                    self._ask_for_tasks(0, host_answers=pulse.is_felt)
+                    told = pulse.is_felt
+            except LonghouseError as error:
+                self._context.log("host.untold", why=error.message)
+            except Exception as error:
+                self._context.log("host.defect", why=repr(error))
+
     def _tell(self) -> None:
         listener: threading.Thread | None = None
         while not self._leave.is_set():
-            stories = list(self._stories.values())
+            with self._lock:
+                stale, self._stale = self._stale, []
+                stories = list(self._stories.values())
+            for story in stale:  # closed here, where they are read
+                story.close()
             if stories and (listener is None or not listener.is_alive()):
                 listener = threading.Thread(target=self._listen, name="host listener", daemon=True)
                 listener.start()
             for story in stories:
+                if not story.is_begun:
+                    continue
                 try:
                     self._go_on(story)
                 except LonghouseError as error:

@@ -59,6 +59,8 @@ class Story:
         self.next_seq: int = work["next_seq"]
         self.cancel_reason: str | None = work["cancel_reason"]
         self.over = False
+        self.is_begun = False
+        """Whether the host has answered the request to start it; only then is it told."""
         self.revision = 0
         """The speaker's revision; once there is a newer one, the server refuses these frames."""
         self._folder = folder
@@ -79,6 +81,16 @@ class Story:
         self._records: list[Record] = []
         self._read_to = 0
         self._started_ms = 0
+
+    def has_started(self) -> bool:
+        """Whether a host ever started its program."""
+        return any(one["kind"] == "started" for one in self._journal())
+
+    def has_ended(self) -> bool:
+        return any(one["kind"] == "ended" for one in self._journal())
+
+    def _journal(self) -> list[Record]:
+        return read_journal(self._folder / "journal.jsonl")[0]
 
     def op_logged(self, op_id: str, kind: str, reason: str | None) -> None:
         """An operation was requested; its outcome must be reported."""

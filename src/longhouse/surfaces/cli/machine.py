@@ -19,9 +19,10 @@ from longhouse.kernel.tool_tasks import host_folder
 from longhouse.surfaces.cli.clients import program, spoken
 from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["CheckResult", "agents", "clients", "hooks", "limits", "rights", "shell"]
+__all__ = ["CheckResult", "agents", "clients", "hooks", "hosts", "limits", "rights", "shell"]
 
 VERSION_S = 10
+HOST_S = 5.0
 AGENTS = {
     "codex": "npm install -g @openai/codex",
     "claude": "npm install -g @anthropic-ai/claude-code",
@@ -116,7 +117,15 @@ def limits(cli: Cli) -> Iterator[CheckResult]:
     from longhouse.runner.host.client import running_host
     from longhouse.supervisor.groups import ControlGroups
 
-    said = running_host(host_folder(cli.settings.dir, cli.settings.workspace))
+    try:
+        said = running_host(host_folder(cli.settings.dir, cli.settings.workspace), HOST_S)
+    except OSError:
+        yield CheckResult(
+            "warn",
+            "the process host of this workspace does not answer",
+            "a runner replaces it within a minute: longhouse runner",
+        )
+        return
     if said is None:
         found = ControlGroups.find()
         said = {"groups": found and str(found.base)}
@@ -124,6 +133,20 @@ def limits(cli: Cli) -> Iterator[CheckResult]:
         yield CheckResult("ok", f"each background task gets a control group below {base}")
     else:
         yield CheckResult("ok", "no delegated control group: the process host counts processes")
+
+
+def hosts(cli: Cli) -> Iterator[CheckResult]:
+    """The machines whose background processes nobody can reach."""
+    if not cli.settings.dir.exists():
+        return
+    for host in cli.call("tool.host_list")["hosts"]:
+        if host["unfinished"] and host["state"] != "connected":
+            yield CheckResult(
+                "warn",
+                f"{host['unfinished']} unfinished processes on {host['host_id']}, which is "
+                f"{host['state']} (runner {host['runner_id']})",
+                "start a runner there, or give them up: longhouse cancel PROC-001 --force",
+            )
 
 
 def clients(cli: Cli) -> Iterator[CheckResult]:

@@ -21,6 +21,7 @@ from longhouse.surfaces.cli.machine import (
     agents,
     clients,
     hooks,
+    hosts,
     limits,
     rights,
     shell,
@@ -170,6 +171,7 @@ CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[CheckResult]]], ...] = (
     ("git", git),
     ("server", server),
     ("limits", limits),
+    ("hosts", hosts),
     ("store", store),
     ("workspace", workspace),
 )

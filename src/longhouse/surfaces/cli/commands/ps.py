@@ -36,8 +36,8 @@ def _row(task: dict[str, Any]) -> dict[str, Any]:
         status += f" ({task['signal'] or task['cause']})"
     if task["queue_position"]:
         status += f" ({task['queue_position']})"
-    if task["host"] == "silent":
-        status += ", host silent"
+    if task["host"] in ("silent", "frozen"):
+        status += f", host {task['host']}"
     return {
         "id": task["task_id"],
         "status": status,

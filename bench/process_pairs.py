@@ -1,0 +1,115 @@
+"""Background processes in company: 1,000 starts in pairs, triples and bursts, and 500 tiny tasks.
+
+- Every one of 1,000 processes (pipes and terminals, started together in groups, some while the
+  runner is killed) reports its own exit code and its own lines, once and in order.
+- 500 tiny tasks, from the first `POST /tasks` to the last exit code: at most 4 times what a bare
+  Python supervisor needs to start and reap the same 500 programs.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from bench._harness import interleave, report, timed
+from bench.process_tasks import World, world
+
+STARTS = 1_000
+GROUPS = (2, 3, 8)
+KILL_EVERY = 150
+TINY = 500
+AT_ONCE = 32
+"""How many programs the bare supervisor runs at the same time."""
+ENDED = ("exited", "cancelled", "failed")
+
+
+def script(n: int) -> tuple[list[str], int, str]:
+    """A program, its exit code, and what it prints."""
+    code, lines = n % 7, n % 5
+    said = f"for i in $(seq {lines}); do echo {n}-$i; done; exit {code}"
+    return ["bash", "-c", said], code, "".join(f"{n}-{i}\n" for i in range(1, lines + 1))
+
+
+def company(here: World) -> None:
+    """Groups started together, and a runner that is killed now and then."""
+    tasks: dict[int, str] = {}
+    n = 0
+    with ThreadPoolExecutor(max(GROUPS)) as pool:
+        while n < STARTS:
+            size = min(GROUPS[n % len(GROUPS)], STARTS - n)
+            numbers = range(n, n + size)
+            tasks.update(zip(numbers, pool.map(lambda one: _post(here, one), numbers), strict=True))
+            if n // KILL_EVERY != (n + size) // KILL_EVERY:
+                _replace_runner(here)
+            n += size
+    right = sum(_is_right(here, number, task) for number, task in tasks.items())
+    report("process-company-1000-right", right / STARTS, ">=1.0")
+
+
+def _post(here: World, n: int) -> str:
+    mode = "pty" if n % 4 == 3 else "pipes"
+    return here.post(tool="exec", args={"argv": script(n)[0]}, execution_mode=mode)
+
+
+def _replace_runner(here: World) -> None:
+    here.runner.kill()
+    here.runner.wait(60)
+    here.start_runner()
+
+
+def _is_right(here: World, n: int, task: str) -> bool:
+    text, last = "", dict[str, Any]()
+    for frame in here.frames(task):
+        text += frame.get("chunk") or ""
+        last = frame
+    _, code, said = script(n)
+    told = (last.get("exit_code"), text.replace("\r\n", "\n"))
+    if told != (code, said):
+        print(f"# {task}: {told} instead of {(code, said)}", file=sys.stderr)
+    return told == (code, said)
+
+
+def tiny(here: World) -> None:
+    argvs = [["sh", "-c", f"exit {n % 7}"] for n in range(TINY)]
+    expected = [n % 7 for n in range(TINY)]
+
+    def bare() -> None:
+        running: list[subprocess.Popen[bytes]] = []
+        codes: list[int] = []
+        for argv in argvs:
+            running.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL))
+            if len(running) - len(codes) >= AT_ONCE:
+                codes.append(running[len(codes)].wait())
+        codes += [one.wait() for one in running[len(codes) :]]
+        assert codes == expected
+
+    def as_tasks() -> None:
+        with ThreadPoolExecutor(8) as pool:
+            tasks = list(pool.map(lambda argv: here.post(tool="exec", args={"argv": argv}), argvs))
+        waiting = dict(zip(tasks, expected, strict=True))
+        while waiting:
+            for task, code in list(waiting.items()):
+                found = here("tool.task_status", task_id=task)["task"]
+                if found["status"] not in ENDED:
+                    time.sleep(0.02)
+                    break
+                assert found["exit_code"] == code, found
+                del waiting[task]
+
+    figures = interleave({"bare": timed(bare), "tasks": timed(as_tasks)}, rounds=3, warmup=0)
+    report("process-500-tiny", figures.ratio("tasks", "bare"), "<=4.0", figures)
+
+
+def main() -> None:
+    os.environ.setdefault("LONGHOUSE_POLICY", "full-auto")
+    with world() as here:
+        company(here)
+        tiny(here)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What is asked of a task between its claim and its first frame is done, whoever then speaks."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from longhouse.kernel.errors import Conflict
+from longhouse.runner.host.client import HostClient
+from longhouse.runner.host.journal import read_journal
+from tests.runner.host.kit import lives
+from tests.runner.processes import until
+from tests.runner.tool_tasks.test_speaker import Speaking, speaking
+
+__all__ = ["speaking"]
+
+
+def journal(at: Speaking, task: str) -> list[dict[str, Any]]:
+    folder = at.rig.context.home / "tasks" / "acme" / task
+    return read_journal(folder / "journal.jsonl")[0]
+
+
+def pid_of(at: Speaking, task: str) -> int:
+    return int(next(one["pid"] for one in journal(at, task) if one["kind"] == "started"))
+
+
+def test_a_cancel_of_a_started_task_whose_start_was_never_told_ends_its_program(
+    speaking: Callable[..., Speaking],
+) -> None:
+    """The runner starts over before it told the start: the task is queued, and yet it runs."""
+    at = speaking()
+    seen: list[str] = []
+
+    def cancelled_in_the_gap(cmd: str, args: dict[str, Any]) -> None:
+        if cmd == "tool.task_append" and args["revision"] == 1:
+            if not seen:
+                seen.append(args["task_id"])
+                at.rig("tool.task_cancel", task_id=args["task_id"], reason="enough")
+            raise Conflict("revision: another speaks for this host")
+
+    at.rig.wire.on_call = cancelled_in_the_gap
+    task = at.spawn("sleep", "300")
+    ended = at.ended(task)
+    assert (ended["status"], ended["cancel_reason"]) == ("cancelled", "enough")
+    pid = pid_of(at, task)
+    until(lambda: not lives(pid), "its program has ended")
+
+
+def test_an_operation_that_the_host_cannot_record_is_tried_again(
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, refused = HostClient.ask, list[str]()
+
+    def full_once(self: HostClient, do: str, /, **args: Any) -> dict[str, Any]:
+        if do == "control" and not refused:
+            refused.append(args["op_id"])
+            return {"error": "No space left on device", "errno": 28}
+        return ask(self, do, **args)
+
+    monkeypatch.setattr(HostClient, "ask", full_once)
+    at = speaking()
+    task = at.spawn("sleep", "300")
+    until(lambda: bool(journal(at, task)), "it runs")
+    at.rig("tool.task_cancel", task_id=task, reason="enough")
+    assert at.ended(task)["status"] == "cancelled"
+    assert refused == [f"{task}.1"]
+
+
+def test_what_the_server_gave_up_is_ended_when_its_host_is_heard_again(
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.tool_tasks.speaker.WATCH_MS", 200)
+    at = speaking()
+    task = at.spawn("sleep", "300")
+    until(
+        lambda: at.rig("tool.task_status", task_id=task)["task"]["status"] == "running", "it runs"
+    )
+    pid = pid_of(at, task)
+    with monkeypatch.context() as unheard:
+        unheard.setattr("longhouse.processes.records.SILENT_MS", -1)
+        given_up = at.rig("tool.task_cancel", task_id=task, force=True)["task"]
+    assert given_up["cause"] == "host_lost"
+    until(lambda: not lives(pid), "its program has ended", lambda: str(at.rig.lines))
+
+
+def test_a_stopped_host_is_replaced_and_its_tasks_are_told(
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("pulse.LEASE_S", 0.2), ("pulse.PROBE_S", 0.1), ("speaker.PULSE_S", 0.05)):
+        monkeypatch.setattr(f"longhouse.runner.tool_tasks.{name}", value)
+    at = speaking()
+    task = at.spawn("sleep", "300")
+    until(
+        lambda: at.rig("tool.task_status", task_id=task)["task"]["status"] == "running", "it runs"
+    )
+    client = HostClient(at.rig.context.home / "tasks" / "acme")
+    frozen = client.ask("list")["pid"]
+    client.close()
+    os.kill(frozen, signal.SIGSTOP)
+    until(lambda: not lives(frozen), "it was replaced", lambda: str(at.rig.lines))
+    at.rig("tool.task_cancel", task_id=task, reason="enough")
+    assert at.ended(task)["status"] == "cancelled"
