@@ -34,6 +34,7 @@ from longhouse.kernel.errors import (
 )
 from longhouse.kernel.registry import Role
 from longhouse.kernel.standing import PERSON
+from longhouse.store.database import CHECKS, HOUSE
 from longhouse.store.tx import Call, Tx, sql
 from longhouse.surfaces.http.responses import (
     HostNotAllowed,
@@ -145,7 +146,7 @@ class Tokens:
         digest = digest_of(token)
         if any(hmac.compare_digest(digest, own) for own in self._own):
             return Identity(PERSON, Role.OPERATOR)
-        found = await self._house.db.read_async("", lambda tx: _owner(tx, digest), self._call())
+        found = await self._find(digest)
         if found is None:
             raise Unauthenticated("this token is unknown, was revoked, or has expired")
         return found
@@ -156,7 +157,20 @@ class Tokens:
         def look(tx: Tx) -> set[Identity]:
             return {one for one in identities if one.digest and _owner(tx, one.digest) != one}
 
-        return await self._house.db.read_async("", look, self._call())
+        db, call = self._house.db, self._call()
+        return await db.apart(HOUSE, lambda: db.read("", look, call), CHECKS)
+
+    async def _find(self, digest: str) -> Identity | None:
+        """The token's identity, never behind anyone's reads: one indexed row, or a thread for it.
+
+        It is read from the store each time, so that a revocation counts at once in all processes.
+        """
+        db, call = self._house.db, self._call()
+
+        def find() -> Identity | None:
+            return db.read("", lambda tx: _owner(tx, digest), call)
+
+        return find() if db.engine.local else await db.apart(digest, find, CHECKS)
 
     def any_made(self) -> bool:
         """Whether a valid token exists, apart from those of MCP clients on this machine."""
