@@ -47,7 +47,8 @@ class Caller:
     `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
     default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
     is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls. Setting `revoked` ends those waits. A `large` request is decoded outside the event loop.
+    calls. `runner` is true for a token made for a runner. Setting `revoked` ends those waits. A
+    `large` request is decoded outside the event loop.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class Caller:
         "owner",
         "revoked",
         "role",
+        "runner",
         "said",
         "session",
         "waits",
@@ -74,7 +76,9 @@ class Caller:
         session: ClientSession | None = None,
         workspaces: tuple[str, ...] | None = None,
         waits: AbstractContextManager[None] | None = None,
+        runner: bool = False,
     ) -> None:
+        self.runner = runner
         self.waits = waits or nullcontext()
         self.role = role
         self.owner = owner
