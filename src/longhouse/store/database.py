@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from longhouse.kernel.effort import Allowance, Overdrawn, within
@@ -156,7 +157,14 @@ class Database:
         except LonghouseError:
             self._background.discard(key)
         else:
-            started.add_done_callback(lambda _: self._background.discard(key))
+            started.add_done_callback(partial(self._ended, key))
+
+    def _ended(self, key: Hashable, work: Future[object]) -> None:
+        self._background.discard(key)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            import logging
+
+            logging.getLogger("longhouse.background").warning("failed", exc_info=error)
 
     def settle(self, timeout_s: float | None = None) -> bool:
         """Wait until no read runs on a thread; False on timeout."""

@@ -85,8 +85,8 @@ def caller_of(scope: Scope) -> Caller:
 
 
 def owner_of(scope: Scope) -> str:
-    """The id of the token that a request came with, which is not a secret."""
-    owner: str = scope[_OWNER]
+    """The id of the token that a request came with, which is not a secret; '' on open paths."""
+    owner: str = scope.get(_OWNER, "")
     return owner
 
 
