@@ -13,7 +13,7 @@ from longhouse.store.database import LONG, QUICK, Database
 from longhouse.store.fair import FairPool
 from longhouse.store.queries import Query
 from longhouse.store.sqlite import SqliteEngine
-from tests.store.kit import CALL, WS, put
+from tests.store.kit import CALL, WS, keys, put
 
 PATIENCE_S = 20
 COUNTING = (
@@ -152,9 +152,12 @@ def test_a_statement_and_its_rows_are_counted_in_sqlite(db: Database) -> None:
     count, wide = Query("n", COUNTING, COUNTING), Query("w", WIDE, WIDE)
     with pytest.raises(Overdrawn), within(Allowance(100_000)):
         db.read(WS, lambda tx: tx.value(count), CALL)
-    with pytest.raises(Overdrawn), within(Allowance(100_000)):
+    with pytest.raises(Overdrawn) as kept, within(Allowance(100_000)):
         db.read(WS, lambda tx: tx.all(wide, wide="x" * 60_000), CALL)
+    assert kept.tb is not None  # whoever keeps the error keeps its frames
     assert db.read(WS, lambda tx: tx.value(count), CALL) == 1_000_000
+    db.write(WS, put("two"), CALL)
+    assert keys(db) == ["one", "two"], "no abandoned statement holds on to an old snapshot"
     with within(Allowance(200_000)):
         assert len(db.read(WS, lambda tx: tx.all(wide, wide="x" * 60_000), CALL)) == 2
 

@@ -103,10 +103,14 @@ class SqliteConnection:
         """The rows, read only as far as the allowance lasts."""
         assert self._allowance is not None
         rows = []
-        for row in cursor:
-            size = sum(len(value) for value in row if isinstance(value, str | bytes))
-            self._allowance.spend(size + _UNITS_PER_ROW)
-            rows.append(row)
+        try:
+            for row in cursor:
+                size = sum(len(value) for value in row if isinstance(value, str | bytes))
+                self._allowance.spend(size + _UNITS_PER_ROW)
+                rows.append(row)
+        except Overdrawn:
+            cursor.close(True)  # a statement left halfway would keep its old snapshot open
+            raise
         return rows
 
     def ask(self, query: Query, params: Params) -> PendingQuery:
