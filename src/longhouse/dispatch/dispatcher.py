@@ -30,7 +30,7 @@ from longhouse.kernel.errors import (
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, decode, split_common
-from longhouse.store.database import Database
+from longhouse.store.database import LONG, QUICK, Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ class Dispatcher:
 
     async def apart(self, caller: Caller, work: Callable[[], T]) -> T:
         """Run what would hold up an event loop on a thread; it may run twice."""
-        return await self.db.apart(caller.owner.partition("/")[0], work)
+        way = LONG if caller.large else QUICK
+        return await self.db.apart(caller.owner.partition("/")[0], work, way)
 
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused

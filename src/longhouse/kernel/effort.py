@@ -15,23 +15,37 @@ from contextlib import contextmanager
 __all__ = ["Allowance", "Overdrawn", "allowance_here", "spend", "within"]
 
 
+WORK_S = 0.002
+REST_S = 0.02
+
+
 class Overdrawn(BaseException):
     """The allowance is used up. Not an Exception, so that no handler mistakes it for its own."""
 
 
 class Allowance:
-    """Units that are left, and the time by which the work must be done."""
+    """Units that are left, and the time by which the work must be done.
 
-    __slots__ = ("_units", "_until", "left")
+    Work that is `paced` rests as long as it worked: only one thread at a time can run Python, and
+    the event loop should not have to wrest it from one that never stops.
+    """
 
-    def __init__(self, units: int, seconds: float | None = None) -> None:
+    __slots__ = ("_paced", "_rested", "_units", "_until", "left")
+
+    def __init__(self, units: int, seconds: float | None = None, *, paced: bool = False) -> None:
+        now = time.monotonic()
         self._units = self.left = units
-        self._until = None if seconds is None else time.monotonic() + seconds
+        self._until = None if seconds is None else now + seconds
+        self._paced = paced
+        self._rested = now
 
     def spend(self, units: int) -> None:
         self.left -= units
         if self.is_spent():
             raise Overdrawn
+        if self._paced and (worked := time.monotonic() - self._rested) > WORK_S:
+            time.sleep(min(worked, REST_S))
+            self._rested = time.monotonic()
 
     @property
     def spent(self) -> int:

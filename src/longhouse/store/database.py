@@ -50,12 +50,13 @@ class Way(NamedTuple):
     units: int
     seconds: float
     most_waiting: int = 1_000_000
+    paced: bool = False
 
 
 CHECKS = Way("checks", 2, 1, 1 << 30, 5.0)
 """Who is calling, and whether a token has ended: never behind anyone's reads."""
-QUICK = Way("reader", 4, 3, 16 << 20, 2.0)
-LONG = Way("long", 2, 1, 4 << 30, 10.0, most_waiting=64)
+QUICK = Way("reader", 4, 2, 1 << 20, 2.0)
+LONG = Way("long", 2, 1, 4 << 30, 10.0, most_waiting=64, paced=True)
 """Whatever is too much for the quick readers: files, long logs, large artifacts."""
 HOUSE = ""
 """The owner of reads that no caller asked for."""
@@ -137,7 +138,7 @@ class Database:
     def read_long(self, workspace: str, function: Function[T], call: Call) -> T:
         """The same as `read`, within the limits of a long read."""
         try:
-            with within(Allowance(LONG.units, LONG.seconds)):
+            with within(Allowance(LONG.units, LONG.seconds, paced=True)):
                 return self.read(workspace, function, call)
         except Overdrawn:
             raise ReadTooLong from None
@@ -264,7 +265,7 @@ class Database:
         def run() -> T:
             if time.monotonic() > waits_until:
                 raise StoreBusy("too many reads of this token are waiting for the store")
-            with within(Allowance(way.units, way.seconds)):
+            with within(Allowance(way.units, way.seconds, paced=way.paced)):
                 return work()
 
         return self._pool(way).submit(owner, run)

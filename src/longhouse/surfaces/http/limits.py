@@ -18,6 +18,7 @@ from longhouse.config import Settings
 from longhouse.dispatch import Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError, TooManyRequests
 from longhouse.kernel.inputs import is_too_deep
+from longhouse.store.database import LONG
 from longhouse.surfaces.http.access import STREAMS
 from longhouse.surfaces.http.responses import (
     BodyTooLarge,
@@ -135,7 +136,7 @@ class InFlight:
         if caller := scope.get("longhouse.caller"):
             caller.large = True
         owner = scope.get(_OWNER, "")
-        return await self._dispatcher.db.apart(owner, lambda: is_too_deep(body))
+        return await self._dispatcher.db.apart(owner, lambda: is_too_deep(body), LONG)
 
     def _slot(self, scope: Scope, what: str, most: int) -> _Slot:
         return _Slot(self._held, scope.get(_OWNER, ""), what, most)
