@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.dispatch import Caller
+from longhouse.dispatch import Caller, answers
 from longhouse.dispatch import dispatcher as dispatching
 from longhouse.dispatch.dispatcher import LOOP_UNITS
 from longhouse.house import House
@@ -120,7 +120,7 @@ async def test_a_large_artifact_is_not_scanned_in_the_event_loop(
 
     def keep(tx: Tx, data: bytes) -> str:
         kept, _ = artifacts_of(tx).put(tx, data, name="x", media_type="application/octet-stream")
-        return f"artifact:{kept.digest[:12]}"
+        return f"artifact:{str(kept.digest)[:12]}"
 
     call = lh.house._call
     large = lh.house.db.write("acme", lambda tx: keep(tx, b"\xff\x00" * (size // 2)), call())
@@ -175,7 +175,7 @@ async def test_an_answer_with_much_text_is_built_outside_the_event_loop(
     for number in range(8):
         lh("vcs.notes.commit", content=f"{number} " + "word " * 12_000)
     finished: list[int] = []
-    build = dispatching.answer_result
+    build = answers.answer_result
 
     def noted(*args: Any) -> Any:
         made = build(*args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_owners_take_turns_however_much_one_of_them_asks_for(
     assert first.begun.wait(PATIENCE_S)
     served: list[str] = []
     for name in ("busy 1", "busy 2", "busy 3", "calm 1", "calm 2"):
-        pool.submit(name.partition(" ")[0], lambda name=name: served.append(name))
+        pool.submit(name.partition(" ")[0], partial(served.append, name))
     first.go.set()
     assert pool.settle(PATIENCE_S)
     assert served == ["busy 1", "calm 1", "busy 2", "calm 2", "busy 3"]

@@ -103,7 +103,10 @@ class Dispatcher:
             if not caller.large:
                 return self._fail(cmd, args, error, started, caller)
             failed = error
-        return await self.apart(caller, lambda: self._fail(cmd, args, failed, started, caller))
+        try:
+            return await self.apart(caller, lambda: self._fail(cmd, args, failed, started, caller))
+        except LonghouseError as error:  # its turn does not come: say that, without the arguments
+            return self._fail(cmd, None, error, started, caller)
 
     async def apart(self, caller: Caller, work: Callable[[], T]) -> T:
         """Run what would hold up an event loop on a thread; it may run twice."""

@@ -162,7 +162,7 @@ class Database:
 
     def _ended(self, key: Hashable, work: Future[object]) -> None:
         self._background.discard(key)
-        if not work.cancelled() and (error := work.exception()) is not None:
+        if not (self._closed or work.cancelled()) and (error := work.exception()) is not None:
             import logging
 
             logging.getLogger("longhouse.background").warning("failed", exc_info=error)
@@ -249,13 +249,11 @@ class Database:
         return lane
 
     def _start(self, lead: Callable[[], None]) -> None:
-        if self._writers is None:
-            from concurrent.futures import ThreadPoolExecutor
+        with self._mutex:
+            if self._writers is None:
+                from concurrent.futures import ThreadPoolExecutor
 
-            with self._mutex:
-                self._writers = self._writers or ThreadPoolExecutor(
-                    self.engine.lanes, "longhouse-writer"
-                )
+                self._writers = ThreadPoolExecutor(self.engine.lanes, "longhouse-writer")
         self._writers.submit(lead)
 
     def _submit(self, owner: str, work: Callable[[], T], way: Way) -> Future[T]:
