@@ -209,6 +209,7 @@ from longhouse.kernel.errors import LonghouseError as LonghouseError
 from longhouse.kernel.errors import MergeNotSupported as MergeNotSupported
 from longhouse.kernel.errors import OutcomeUnknown as OutcomeUnknown
 from longhouse.kernel.errors import ProjectGuardMismatch as ProjectGuardMismatch
+from longhouse.kernel.errors import ReadTooLong as ReadTooLong
 from longhouse.kernel.errors import RevisionMismatch as RevisionMismatch
 from longhouse.kernel.errors import StoreBusy as StoreBusy
 from longhouse.kernel.errors import StoreError as StoreError

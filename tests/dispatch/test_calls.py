@@ -47,15 +47,15 @@ async def test_an_event_loop_carries_out_a_command_by_its_name(lh: Lh) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_local_read_runs_at_once_and_in_a_thread_after_it_took_long(
+async def test_a_local_read_runs_at_once_unless_it_is_too_much_work_for_the_loop(
     lh: Lh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, handed_over = lh.house.db, []
-    read_async = db.read_async
+    apart = db.apart
 
-    async def spied(workspace: str, *rest: Any) -> Any:
-        handed_over.append(workspace)
-        return await read_async(workspace, *rest)
+    async def spied(owner: str, *rest: Any) -> Any:
+        handed_over.append(owner)
+        return await apart(owner, *rest)
 
     async def look() -> int:
         handed_over.clear()
@@ -63,13 +63,12 @@ async def test_a_local_read_runs_at_once_and_in_a_thread_after_it_took_long(
         assert answer.success
         return len(handed_over)
 
-    monkeypatch.setattr(db, "read_async", spied)
+    monkeypatch.setattr(db, "apart", spied)
     elsewhere = 0 if db.engine.local else 1
-    monkeypatch.setattr(dispatcher, "LONG_READ_S", 60.0)
     assert [await look(), await look()] == [elsewhere, elsewhere]
-    monkeypatch.setattr(dispatcher, "LONG_READ_S", -1.0)
-    assert [await look(), await look()] == [elsewhere, 1]
-    monkeypatch.setattr(dispatcher, "LONG_READ_S", 60.0)
+    monkeypatch.setattr(dispatcher, "LOOP_UNITS", -1)
+    assert [await look(), await look()] == [1, 1]
+    monkeypatch.setattr(dispatcher, "LOOP_UNITS", 256 * 1024)
     assert [await look(), await look()] == [1, elsewhere]
 
 

@@ -8,13 +8,15 @@ import pytest
 
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
+from longhouse.store.maintenance import run_once
 from tests.kit import Lh
 from tests.processes.kit import Runner, allow, ended, out, spawned
 
 
 def loop(lh: Lh, name: str) -> None:
     (found,) = [one for one in lh.house.registry.loops if one.name == f"processes.{name}"]
-    lh.house.db.write("acme", found.run, lh.house._call())
+    run_once(lh.house.db, found, "acme", lh.house._call)
+    assert lh.house.db.settle(30)
 
 
 def status(lh: Lh, task_id: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def test_a_command_is_spawned_first_and_carried_out_behind_the_answer(lh: Lh) ->
     assert (spawned["task_id"], spawned["status"]) == ("PROC-001", "queued")
     assert lh.refused("open", id="PLAN-001")["code"] == "UNKNOWN_ID"
     assert types(lh, "PROC-001") == ["tool_task_spawned", "tool_policy_decided"]
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert lh("open", id="PLAN-001")
     task = status(lh, "PROC-001")
     assert (task["status"], task["exit_code"]) == ("exited", 0)
@@ -79,7 +79,7 @@ def test_a_command_whose_server_died_before_it_is_carried_out_once_by_the_next(
         allow(lh)
         assert status(lh, task)["status"] == "queued"
         for _ in range(3):
-            loop(lh, "carry_out_next")
+            loop(lh, "carry_out")
         assert status(lh, task)["status"] == "exited"
         assert lh.refused("open", id="PLAN-002")["code"] == "UNKNOWN_ID"
 
@@ -100,10 +100,10 @@ def test_a_death_while_a_command_runs_leaves_neither_half_of_it(
     with monkeypatch.context() as patch:
         patch.setattr("longhouse.processes.calling._write_end", killed)
         with pytest.raises(Killed):
-            loop(lh, "carry_out_next")
+            loop(lh, "carry_out")
     assert lh.refused("open", id="PLAN-001")["code"] == "UNKNOWN_ID"
     assert status(lh, task)["status"] == "queued"
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert lh("open", id="PLAN-001")
     assert status(lh, task)["status"] == "exited"
 
@@ -128,7 +128,7 @@ def test_a_command_that_waits_can_be_cancelled(lh: Lh) -> None:
     allow(lh)
     task = spawn(lh, "tasks.plan.create", title="Search")
     lh("tool.task_cancel", task_id=task, reason="changed my mind")
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert status(lh, task)["status"] == "cancelled"
     assert lh.refused("open", id="PLAN-001")["code"] == "UNKNOWN_ID"
 
@@ -137,11 +137,11 @@ def test_a_command_that_is_refused_leaves_nothing_but_the_record(lh: Lh) -> None
     allow(lh)
     task = spawn(lh, "jobs.cancel", job="JOB-999")
     after = spawn(lh, "tasks.plan.create", title="Search")
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     told = status(lh, task)
     assert (told["status"], told["cause"]) == ("failed", "unknown_id")
     assert "JOB-999" in told["error"]
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert status(lh, after)["status"] == "exited"
     assert complaints(lh) == []
 
@@ -166,8 +166,8 @@ def test_a_command_that_can_never_succeed_does_not_hold_up_those_behind_it(lh: L
     (artifacts_of(lh.house).path / "blobs" / digest[:2] / digest).unlink()
     lost = spawn(lh, "docs.artifact.show", id=digest)
     after = spawn(lh, "tasks.plan.create", title="Search")
-    loop(lh, "carry_out_next")
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
+    loop(lh, "carry_out")
     assert (status(lh, lost)["status"], status(lh, lost)["cause"]) == ("failed", "store_error")
     assert status(lh, after)["status"] == "exited"
     assert complaints(lh) == []
@@ -184,9 +184,9 @@ def test_a_command_that_found_the_store_busy_is_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr("longhouse.processes.calling._result", busy)
         with pytest.raises(StoreBusy):
-            loop(lh, "carry_out_next")
+            loop(lh, "carry_out")
     assert status(lh, task)["status"] == "queued"
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert status(lh, task)["status"] == "exited"
 
 
@@ -194,7 +194,7 @@ def test_a_command_that_waits_does_not_run_when_its_rule_was_withdrawn(lh: Lh) -
     rule = lh("tool.policy_allow", tool="tasks.plan.create")["rule"]["id"]
     task = spawn(lh, "tasks.plan.create", title="Search")
     lh("tool.policy_withdraw", rule=rule)
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     told = status(lh, task)
     assert (told["status"], told["cause"]) == ("failed", "policy_denied")
     assert types(lh, task)[2:] == ["tool_policy_decided", "tool_task_status"]
@@ -208,7 +208,7 @@ def test_a_command_as_a_task_needs_the_same_role_as_the_command(lh: Lh) -> None:
     args = {"tool": "jobs.cancel", "args": {"job": "JOB-001", "reason": "x"}}
     answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="someone"))
     assert answer.code == "FORBIDDEN"
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert lh("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
 
 
@@ -229,6 +229,6 @@ def test_a_command_acts_as_who_spawned_it_and_not_as_the_server(lh: Lh) -> None:
     made = {"tool": "jobs.create", "args": {"title": "Ship", "prompt": "ship it"}}
     answer = lh.house.call("tool.task_spawn", made, agent)
     assert answer.success, answer.envelope
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     events = lh("jobs.open", job="JOB-001")
     assert "amber-otter" in str(events)

@@ -104,7 +104,7 @@ def test_nobody_but_who_speaks_for_the_host_adds_to_its_output(lh: Lh) -> None:
     old.revision = runner.revision
     runner.hold()
     assert lh.refused("tool.output_append", **asked(old, task_id, 5, b"late"))["code"] == "CONFLICT"
-    stranger = Caller(role=Role.AGENT, owner="TOK-009")
+    stranger = Caller(role=Role.AGENT, owner="TOK-009", runner=True)
     forged = asked(runner, task_id, 5, b"forged")
     answer = lh.house.call("tool.output_append", {"workspace": "acme", **forged}, stranger)
     assert answer.envelope["error"]["code"] == "CONFLICT"

@@ -141,7 +141,7 @@ def test_a_command_that_fails_while_it_runs_wakes_and_says_why(lh: Lh, ada: str)
     allow(lh)
     lh("tool.wakeup_add", agent=ada, ending="failure")
     task_id = lh("tool.task_spawn", tool="jobs.cancel", args={"job": "JOB-999"})["task_id"]
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     (message,) = inbox(lh, ada)
     assert message["subject"] == f"{task_id} failed (unknown_id)"
 
@@ -151,7 +151,7 @@ def test_a_command_that_is_refused_before_it_runs_wakes_nobody(lh: Lh, ada: str)
     rule = lh("tool.policy_allow", tool="tasks.plan.create")["rule"]["id"]
     lh("tool.task_spawn", tool="tasks.plan.create", args={"title": "Search"})
     lh("tool.policy_withdraw", rule=rule)
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert lh("tool.task_list")["tasks"][0]["cause"] == "policy_denied"
     assert events(lh) == []
 

@@ -178,7 +178,7 @@ def test_no_command_is_carried_out_for_a_token_that_was_revoked_before_its_turn(
         assert lh.house.call("tool.task_spawn", asked, caller).success
     lh("system.token.revoke", id=made["id"])
     for _ in range(3):
-        loop(lh, "carry_out_next")
+        loop(lh, "carry_out")
     states = [lh("tool.task_status", task_id=f"PROC-00{n}")["task"] for n in (1, 2, 3)]
     assert [one["status"] for one in states] == ["failed", "failed", "exited"]
     assert [one["cause"] for one in states[:2]] == ["unauthenticated"] * 2

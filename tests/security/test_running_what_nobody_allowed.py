@@ -236,11 +236,12 @@ def test_nobody_tells_lies_about_the_tasks_of_another_runner(lh: Lh) -> None:
     task_id = runner.start()
     fence = {"runner_id": "runner-1", "revision": runner.revision}
     frames = {"task_id": task_id, "base_seq": 3, "frames": [ended()]}
-    assert lh.house.call("tool.task_append", {**frames, **fence}, AGENT).code == "CONFLICT"
+    other = Caller(Role.AGENT, owner="token-runner", runner=True)
+    assert lh.house.call("tool.task_append", {**frames, **fence}, other).code == "CONFLICT"
     taking = {"runner_id": "runner-1", "host_id": HOST}
-    assert lh.house.call("tool.task_held", taking, AGENT).code == "FORBIDDEN"
+    assert lh.house.call("tool.task_held", taking, other).code == "FORBIDDEN"
     claiming = {**taking, "revision": runner.revision}
-    assert lh.house.call("tool.task_claim", claiming, AGENT).code == "CONFLICT"
+    assert lh.house.call("tool.task_claim", claiming, other).code == "CONFLICT"
 
 
 @pytest.mark.parametrize("link", ["stdout.log", "."])
@@ -262,14 +263,14 @@ def test_a_link_in_place_of_the_output_is_not_followed(lh: Lh, tmp_path: Path, l
 
 
 def test_no_forged_log_hands_out_the_bytes_of_an_artifact(lh: Lh) -> None:
-    """An agent that plays the runner of its own task names somebody's file as what was printed."""
+    """A runner of the agent's own task names somebody's file as what was printed."""
     token = lh("system.token.create", role="operator", name="theirs")["token"]
     printed = f"{'before ' * 100}{token}{' after' * 100}\n"
     kept = lh("docs.artifact.add", name="transcript", content=printed)
     digest = kept["artifact"]["digest"]
     lh("tool.policy_allow", tool="bash", pattern="make *")
     task_id = spawn(lh, args={"command": "make test"}).envelope["result"]["task_id"]
-    thief = Outsider(lh, AGENT.owner)
+    thief = Outsider(lh, AGENT.owner, runner=True)
     me = {"runner_id": "runner-1", "host_id": "host-of-the-thief"}
     fence = {"runner_id": "runner-1", "revision": thief("tool.task_held", **me)["revision"]}
     thief("tool.task_claim", **me, revision=fence["revision"])

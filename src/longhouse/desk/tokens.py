@@ -82,6 +82,11 @@ def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
             "workspaces: an operator can create tokens for any workspace, so this limits nothing",
             recovery="choose a lower role, or leave workspaces out",
         )
+    if req.runner and (req.client or req.role == "viewer"):
+        raise InvalidInput(
+            "runner: a viewer and an MCP client cannot host background processes",
+            recovery="longhouse token create --role agent --runner",
+        )
     token = new_token(tx)
     token_id = f"TOK-{tx.ids.token(5)}"
     expires = tx.now_ms + req.expires_hours * HOUR_MS if req.expires_hours else None
@@ -95,9 +100,11 @@ def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
         now=tx.now_ms,
         workspaces=msgspec.json.encode(workspaces).decode() if workspaces else None,
         expires_at_ms=expires,
+        runner=int(req.runner),
     )
     if not req.client:  # a client's automatic token is not an event of the workspace
-        tx.append("system", token_id, "token_created", {"role": req.role, "name": req.name.strip()})
+        told = {"role": req.role, "name": req.name.strip(), "runner": req.runner}
+        tx.append("system", token_id, "token_created", told)
     return TokenCreated(
         id=token_id,
         role=req.role,
@@ -106,6 +113,7 @@ def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
         token=token,
         workspaces=workspaces,
         expires_at_ms=expires,
+        runner=req.runner,
     )
 
 
@@ -135,6 +143,7 @@ def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
             revoked_at_ms=row["revoked_at_ms"],
             workspaces=list(workspaces_of(row["workspaces"]) or ()),
             expires_at_ms=row["expires_at_ms"],
+            runner=bool(row["runner"]),
         )
         for row in rows[: req.limit]
     ]

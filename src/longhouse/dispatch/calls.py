@@ -47,15 +47,18 @@ class Caller:
     `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
     default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
     is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls. Setting `revoked` ends those waits.
+    calls. `runner` is true for a token made for a runner. Setting `revoked` ends those waits. A
+    `large` request is decoded outside the event loop.
     """
 
     __slots__ = (
         "agent",
+        "large",
         "name",
         "owner",
         "revoked",
         "role",
+        "runner",
         "said",
         "session",
         "waits",
@@ -73,7 +76,9 @@ class Caller:
         session: ClientSession | None = None,
         workspaces: tuple[str, ...] | None = None,
         waits: AbstractContextManager[None] | None = None,
+        runner: bool = False,
     ) -> None:
+        self.runner = runner
         self.waits = waits or nullcontext()
         self.role = role
         self.owner = owner
@@ -83,6 +88,7 @@ class Caller:
         self.session = session
         self.workspaces = workspaces
         self.revoked = False
+        self.large = False
 
 
 class Observer(Protocol):
@@ -96,13 +102,15 @@ class Observer(Protocol):
 class HandlerOutcome:
     """The handler's result, and the transaction with its warnings and suggestions."""
 
-    __slots__ = ("replayed", "result", "tx", "wait")
+    __slots__ = ("answer", "replayed", "result", "tx", "wait")
 
     def __init__(self, tx: Tx) -> None:
         self.tx = tx
         self.result: Any = None
         self.wait: Wait | None = None
         self.replayed = False
+        self.answer: Answer | None = None
+        """The answer, if it was built where the handler ran."""
 
 
 class Prepared:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
@@ -17,6 +18,7 @@ from longhouse.facts import HouseFacts
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.contributions import CommittedWrite
+from longhouse.kernel.effort import Allowance, Overdrawn, allowance_here, within
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import (
     InternalError,
@@ -28,16 +30,18 @@ from longhouse.kernel.errors import (
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, decode, split_common
-from longhouse.store.database import Database
+from longhouse.store.database import LONG, QUICK, Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Dispatcher"]
+__all__ = ["LOOP_UNITS", "Dispatcher"]
 
-LONG_READ_S = 0.005
-"""A read slower than this runs on a thread next time; Python's default thread switch interval."""
+T = TypeVar("T")
+
+LOOP_UNITS = 256 * 1024
+"""How much work one call may do in an event loop; a millisecond or two."""
 
 
 class Dispatcher:
@@ -63,7 +67,8 @@ class Dispatcher:
         self.ids = ids
         self.aftermath = Aftermath(observe, self._reactions() if facts.services else None)
         self._bound: set[str] = set()
-        self._long_reads: set[tuple[str, str]] = set()
+        self._larger: set[tuple[str, str]] = set()
+        """Reads that were too much for the loop last time, by workspace and command."""
         self._waits: dict[asyncio.Event, Caller] = {}
         self._ending = False
 
@@ -84,14 +89,29 @@ class Dispatcher:
         """The same for event loops: nothing here blocks the loop for long."""
         started = time.perf_counter()
         try:
-            prepared = self._prepare(cmd, args, caller, started)
+            if caller.large:
+                prepare = partial(self._prepare, cmd, args, caller, started)
+                prepared = await self.apart(caller, prepare)
+            else:
+                prepared = self._prepare(cmd, args, caller, started)
             outcome = await self._run_async(prepared, prepared.call)
             if prepared.wait_left(outcome):
                 with caller.waits:
                     outcome = await self._wait(prepared, outcome)
-            return self._finish(prepared, outcome)
+            return await self._finish_async(prepared, outcome)
         except Exception as error:
-            return self._fail(cmd, args, error, started, caller)
+            if not caller.large:
+                return self._fail(cmd, args, error, started, caller)
+            failed = error
+        try:
+            return await self.apart(caller, lambda: self._fail(cmd, args, failed, started, caller))
+        except LonghouseError as error:  # its turn does not come: say that, without the arguments
+            return self._fail(cmd, None, error, started, caller)
+
+    async def apart(self, caller: Caller, work: Callable[[], T]) -> T:
+        """Run what would hold up an event loop on a thread; it may run twice."""
+        way = LONG if caller.large else QUICK
+        return await self.db.apart(caller.owner.partition("/")[0], work, way)
 
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused
@@ -133,7 +153,11 @@ class Dispatcher:
     async def portal_async(self, tool: str, arguments: Any, caller: Caller) -> Answer:
         started = time.perf_counter()
         try:
-            cmd, args = self.call_portal(tool, arguments)
+            if caller.large:
+                unwrapped = partial(self.call_portal, tool, arguments)
+                cmd, args = await self.apart(caller, unwrapped)
+            else:
+                cmd, args = self.call_portal(tool, arguments)
         except Exception as error:
             return self._fail(tool, arguments, error, started, caller)
         return await self.call_async(cmd, args, caller)
@@ -255,7 +279,8 @@ class Dispatcher:
         """The same for event loops.
 
         Most reads of a local store take less time than handing them to a thread, so they run
-        directly in the loop, except those that were slow in that workspace last time.
+        directly in the loop. One that turns out to be too much work for it is abandoned, and runs
+        again on a thread, where its answer is built too.
         """
         workspace, work = prepared.workspace, prepared.work
         outcome: HandlerOutcome | Refused
@@ -264,18 +289,29 @@ class Dispatcher:
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
             return outcome
-        if not self.db.engine.local:
-            outcome = await self.db.read_async(workspace, work, call)
-            return outcome
-        key, started = (workspace, prepared.command.cmd), time.perf_counter()
-        if prepared.command.slow or key in self._long_reads:
-            outcome = await self.db.read_async(workspace, work, call)
-        else:
-            outcome = self.db.read(workspace, work, call)
-        if time.perf_counter() - started > LONG_READ_S:
-            self._long_reads.add(key)
-        else:
-            self._long_reads.discard(key)
+        key = workspace, prepared.command.cmd
+        if self.db.engine.local and not prepared.command.slow and key not in self._larger:
+            try:
+                with within(Allowance(LOOP_UNITS)):
+                    return self._answered(prepared, self.db.read(workspace, work, call))
+            except Overdrawn:
+                self._larger.add(key)
+
+        def read() -> HandlerOutcome | Refused:
+            found = self._answered(prepared, self.db.read(workspace, work, call))
+            allowed = allowance_here()
+            if allowed and allowed.spent <= LOOP_UNITS:
+                self._larger.discard(key)
+            return found
+
+        return await self.apart(prepared.caller, read)
+
+    def _answered(
+        self, prepared: Prepared, outcome: HandlerOutcome | Refused
+    ) -> HandlerOutcome | Refused:
+        """The outcome with its answer, if it has its result."""
+        if isinstance(outcome, HandlerOutcome) and outcome.wait is None:
+            outcome.answer = answer_result(self.facts, prepared, outcome)
         return outcome
 
     def _again(self, prepared: Prepared) -> Call:
@@ -318,13 +354,24 @@ class Dispatcher:
             del self._waits[moved]
             end()
 
+    async def _finish_async(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Answer:
+        """The same for event loops: a large answer is built on a thread."""
+        if isinstance(outcome, HandlerOutcome) and outcome.answer is None:
+            with suppress(Exception):  # a defect surfaces below, after the reactions are queued
+                try:
+                    with within(Allowance(LOOP_UNITS)):
+                        self._answered(prepared, outcome)
+                except Overdrawn:
+                    await self.apart(prepared.caller, lambda: self._answered(prepared, outcome))
+        return self._finish(prepared, outcome)
+
     def _finish(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Answer:
         if isinstance(outcome, Refused):
             raise outcome.error
         if prepared.writes:
             self._bound.add(prepared.workspace)
         try:
-            answer = answer_result(self.facts, prepared, outcome)
+            answer = outcome.answer or answer_result(self.facts, prepared, outcome)
         finally:
             if prepared.writes and not outcome.replayed:
                 self.aftermath.committed(prepared.command.cmd, lambda: self._commit(prepared))
@@ -378,6 +425,8 @@ class Dispatcher:
             facts=self.facts,
             read=lambda look: self.db.read(workspace, look, call),
             write=lambda work: self.db.write(workspace, work, self._own()),
+            read_long=lambda look: self.db.read_long(workspace, look, self._own()),
+            apart=self.db.in_background,
         )
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -57,13 +57,15 @@ def asks_to_write(args: Mapping[str, Any], names: Iterable[str]) -> bool:
 class Loop(NamedTuple):
     """Periodic maintenance of a room: `run(tx)` in every workspace, about every `every_s` seconds.
 
-    When `when(facts)` is false there is nothing to do, and no transaction is opened.
+    When `when(facts)` is false there is nothing to do, and no transaction is opened. With `by_hand`
+    it gets a CommittedWrite in place of a transaction, to open its own.
     """
 
     name: str
     every_s: float
     run: Callable[..., object]
     when: Callable[[Any], bool] = always
+    by_hand: bool = False
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -78,6 +80,8 @@ class CommittedWrite(NamedTuple):
     """A committed write, as passed to a room's reaction.
 
     `read` and `write` run a function in a transaction; writes are made in the house's own name.
+    `read_long` is a read with limits. `apart(owner, key, work)` starts work on the threads for long
+    reads, where owners take turns, unless work with that key is waiting there already.
     """
 
     cmd: str
@@ -86,6 +90,8 @@ class CommittedWrite(NamedTuple):
     facts: Any
     read: Callable[[Callable[[Any], Any]], Any]
     write: Callable[[Callable[[Any], Any]], Any]
+    read_long: Callable[[Callable[[Any], Any]], Any]
+    apart: Callable[[str, Hashable, Callable[[], object]], None]
 
 
 class Reaction(NamedTuple):

@@ -42,6 +42,7 @@ __all__ = [
     "MergeNotSupported",
     "OutcomeUnknown",
     "ProjectGuardMismatch",
+    "ReadTooLong",
     "RevisionMismatch",
     "StoreBusy",
     "StoreError",
@@ -303,6 +304,14 @@ class TooManyRequests(LonghouseError):
     exit_code = 6
     retryable = True
     fix = "wait for a call to finish, or for Retry-After, and repeat this one"
+
+
+class ReadTooLong(LonghouseError):
+    """That read takes longer than one caller may keep the server busy; it was given up."""
+
+    code = "READ_TOO_LONG"
+    status = 422
+    fix = "ask for less: a smaller range, fewer files, a lower max_bytes_total"
 
 
 class StoreError(LonghouseError):

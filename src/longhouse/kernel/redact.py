@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from longhouse.kernel.effort import spend
 from longhouse.kernel.secret_shapes import SHAPES, Span, open_from, secret_spans
 
 __all__ = [
@@ -79,6 +80,7 @@ _PATTERNS = tuple((word, re.compile(look)) for word, look in _LOOKS.values())
 
 def is_suspect(raw: bytes) -> bool:
     """Whether a serialized answer may hold a secret: rarely a false alarm, never a miss."""
+    spend(len(raw))
     capitals, lower = raw.translate(None, _NOT_CAPITAL), raw.lower()
     for where, text, stems in (
         (capitals, raw, _CAPITALS),

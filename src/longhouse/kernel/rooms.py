@@ -157,12 +157,12 @@ class Room:
         return declare
 
     def every(
-        self, seconds: float, when: Callable[[Any], bool] = always
+        self, seconds: float, when: Callable[[Any], bool] = always, *, by_hand: bool = False
     ) -> Callable[[LoopT], LoopT]:
         """Register the decorated `(tx) -> None` as maintenance that the leading server runs."""
 
         def declare(run: LoopT) -> LoopT:
-            self.loops.append(Loop(f"{self.name}.{run.__name__}", seconds, run, when))
+            self.loops.append(Loop(f"{self.name}.{run.__name__}", seconds, run, when, by_hand))
             return run
 
         return declare

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from longhouse.kernel.effort import spend
+
 __all__ = [
     "LONGEST",
     "SHAPES",
@@ -318,6 +320,7 @@ def _candidates(
     text: str, by_literal: _ByLiteral, first: int = 0
 ) -> Iterator[tuple[int, Shape, str]]:
     """The offsets at which to try each shape, literal by literal."""
+    spend(len(text))
     folded = _folded(text) if by_literal.folded else ""
     for where, literals in ((text, by_literal.exact), (folded, by_literal.folded)):
         for literal in [one for one in literals if one in where]:  # most texts hold none

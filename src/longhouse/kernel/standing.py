@@ -21,7 +21,8 @@ class Standing(NamedTuple):
 
     `who` has its own focus and checkout: an agent identity, or else a connection. If it is None the
     caller shares those of the workspace. `named` is true if `who` is an identity. `workspaces`
-    limits what the call may see; None means all.
+    limits what the call may see; None means all. `runner` is true if the person made the token for
+    a runner.
     """
 
     owner: str = PERSON
@@ -29,6 +30,12 @@ class Standing(NamedTuple):
     who: str | None = None
     named: bool = False
     workspaces: tuple[str, ...] | None = None
+    runner: bool = False
+
+    @property
+    def hosts(self) -> bool:
+        """Whether the caller may host background processes, and so get what is typed into them."""
+        return self.runner or self.leads
 
     @property
     def leads(self) -> bool:

@@ -2,13 +2,15 @@
 
 Spawning only records the task. The server runs it right after answering; if it dies first, the next
 server does. The task's frames and the command's writes commit in one transaction, so a command
-never runs twice. Its output is its result as JSON, stored as an artifact.
+never writes twice. What it reads ahead of that, or a command that only reads, stays out of the
+writer. Its output is its result as JSON, stored as an artifact.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -40,40 +42,107 @@ from longhouse.store.tx import sql as tokens
 if TYPE_CHECKING:
     from longhouse.kernel.contributions import CommittedWrite
 
-__all__ = ["carry_out", "carry_out_next", "refuse_above", "standing_of"]
+__all__ = ["carry_out", "refuse_above", "standing_of"]
+
+
+class _Ahead(NamedTuple):
+    """What was read before the write: a read's output, or what a write's handler needs."""
+
+    value: Any = None
+    trouble: LonghouseError | None = None
 
 
 @room.after("tool.task_spawn")
-def carry_out(commit: CommittedWrite) -> None:
-    """Run all waiting commands, right after a spawn."""
-    while commit.read(lambda tx: tx.value(sql.command_waiting)) is not None:
-        outcome = commit.write(carry_out_next)
+@room.every(2, by_hand=True)
+def carry_out(hand: CommittedWrite) -> None:
+    """Run the waiting commands: right after a spawn, and later if a server died before.
+
+    What a command only reads is read outside the writer, in turn with its owner's other long reads.
+    """
+    for n in hand.read(lambda tx: [row["n"] for row in tx.all(sql.commands_waiting)]):
+        owner = hand.read(partial(_reads_for, n=n))
+        if owner is not None:
+            hand.apart(owner, (hand.workspace, n), partial(_read_first, hand, n))
+            continue
+        outcome = hand.write(partial(_carry_out, n=n))
         if isinstance(outcome, Refused) and isinstance(outcome.error, InternalError):
             raise outcome.error
 
 
-@room.every(2)
-def carry_out_next(tx: Tx) -> Refused | None:
-    """Run the command that has waited longest, in case a server died before running it."""
-    n = tx.value(sql.command_waiting)
-    row = None if n is None else tx.one(sql.task_one, n=n)
-    if row is None:
+def _waiting(tx: Tx, n: int) -> Process | None:
+    """The task, if it still waits; from here on the transaction has its spawner's rights."""
+    row = tx.one(sql.task_one, n=n)
+    if row is None or row["status"] != "queued":
         return None
     process = Process.from_row(row)
     tx.by, tx.actor = _spawner(process), row["agent_id"]
+    return process
+
+
+def _reads_for(tx: Tx, n: int) -> str | None:
+    """The owner of a waiting command that reads before it writes, if it writes at all."""
+    process = _waiting(tx, n)
+    if process is None:
+        return None
+    command = tx.facts.registry.known(process.row["tool"])
+    if command is None or (command.writes_given(process.spec.args) and not command.ahead):
+        return None
+    return str(tx.by.owner)
+
+
+def _read_first(hand: CommittedWrite, n: int) -> None:
+    """Read what a command reads, then record its end; if the store is busy, a later round does."""
+    try:
+        ahead = hand.read_long(partial(_look_ahead, n=n))
+    except (Lost, StoreBusy):
+        return
+    except Exception as error:
+        ahead = _Ahead(trouble=trouble_of(error))
+    if ahead is not None:
+        hand.write(partial(_carry_out, n=n, ahead=ahead))
+
+
+def _look_ahead(tx: Tx, n: int) -> _Ahead | None:
+    process = _waiting(tx, n)
+    if process is None:
+        return None
+    command, request = _permitted(tx, process)
+    if command.writes_given(process.spec.args):
+        assert command.ahead is not None
+        return _Ahead(command.ahead(tx, request))
+    more = (command.ahead(tx, request),) if command.ahead else ()
+    result = _result(tx, command, request, *more)
+    return _Ahead(trouble=result.error) if isinstance(result, Refused) else _Ahead(_output(result))
+
+
+def _permitted(tx: Tx, process: Process) -> tuple[Command, Request]:
+    """The command and its request, if the spawner may still call it."""
+    command: Command = tx.facts.registry.get(process.row["tool"])
+    _refuse_revoked(tx)
+    refuse_above(tx, command, process.spec.args)
+    return command, decode(command, process.spec.args)
+
+
+def _carry_out(tx: Tx, n: int, ahead: _Ahead | None = None) -> Refused | None:
+    """Run a command that still waits, or record the end of one that has read all it needs."""
+    process = _waiting(tx, n)
+    if process is None:
+        return None
     begun = False
     try:
-        command: Command = tx.facts.registry.get(row["tool"])
-        _refuse_revoked(tx)
-        refuse_above(tx, command, process.spec.args)
-        request = decode(command, process.spec.args)
+        command, request = _permitted(tx, process)
         if not still_allowed(tx, process, command.cmd):
             return None
         begun = True
-        result = _result(tx, command, request)
+        if ahead is not None and ahead.trouble is not None:
+            raise ahead.trouble
+        if ahead is not None and not command.writes_given(process.spec.args):
+            _write_end(tx, process, ahead.value)
+            return None
+        result = _result(tx, command, request, *([] if ahead is None else [ahead.value]))
         if isinstance(result, Refused):
             return _failed(process, result, begun=begun)
-        _write_end(tx, process, result)
+        _write_end(tx, process, _output(result))
     except (Lost, StoreBusy):
         raise  # these are retried; any other error would block the commands behind it forever
     except Exception as error:
@@ -138,9 +207,12 @@ def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
         )
 
 
-def _write_end(tx: Tx, process: Process, result: Any) -> None:
-    """Write the frames of a task that ran and ended, with the result as its output."""
-    data = msgspec.json.encode(redact(msgspec.to_builtins(result))) + b"\n"
+def _output(result: Any) -> bytes:
+    return msgspec.json.encode(redact(msgspec.to_builtins(result))) + b"\n"
+
+
+def _write_end(tx: Tx, process: Process, data: bytes) -> None:
+    """Write the frames of a task that ran and ended, with its output."""
     started: dict[str, Any] = {"started_at_ms": tx.now_ms}
     kept, _ = artifacts_of(tx).put(
         tx, data, name=f"{process.task_id} stdout", media_type="application/json"
@@ -179,8 +251,7 @@ def _write_end(tx: Tx, process: Process, result: Any) -> None:
     )
 
 
-def _result(tx: Tx, command: Command, request: Request) -> Any:
-    more = (command.ahead(tx, request),) if command.ahead else ()
+def _result(tx: Tx, command: Command, request: Request, *more: Any) -> Any:
     made = command.handler(tx, request, *more)
     if isinstance(made, GeneratorType):
         made = _answered(tx, made)

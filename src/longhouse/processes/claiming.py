@@ -45,6 +45,7 @@ __all__ = [
     "held",
     "list_hosts",
     "refuse_mute",
+    "refuse_no_host",
     "runner_is_missing",
     "watch",
 ]
@@ -63,6 +64,7 @@ _HOST = "host-3f9a1c07"
 )
 def held(tx: Tx, req: HeldTasks) -> HostHeld:
     """Become the runner that speaks for a host, and get its tasks and open operations."""
+    refuse_no_host(tx)
     host = tx.one(
         sql.host_take,
         host_id=req.host_id,
@@ -194,8 +196,22 @@ def runner_is_missing(tx: Tx) -> bool:
     return bool(tx.value(sql.runner_missing, since=tx.now_ms - SILENT_MS))
 
 
+def refuse_no_host(tx: Tx) -> None:
+    """Refuse a token that is not a runner's: a host runs others' programs and gets what they type.
+
+    Checked in every call, so that a host that such a token made earlier is of no use to it.
+    """
+    if not tx.by.hosts:
+        raise Forbidden(
+            "only a runner's token, or the role manager, may host background processes",
+            recovery="the person who runs the runner gives it a token from "
+            "`longhouse token create --role agent --runner`; its jobs go on without one",
+        )
+
+
 def heard(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
     """Record that the host's runner is alive; refuse a runner that no longer speaks for it."""
+    refuse_no_host(tx)
     if host_id is None or not tx.one(
         sql.host_heard,
         host_id=host_id,
@@ -209,6 +225,7 @@ def heard(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
 
 def refuse_mute(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
     """Refuse a runner that does not speak for the host; records nothing."""
+    refuse_no_host(tx)
     host = tx.one(sql.host_one, host_id=host_id) if host_id else None
     fence = (runner_id, revision, tx.by.owner)
     if host is None or (host["runner_id"], host["revision"], host["owner"]) != fence:

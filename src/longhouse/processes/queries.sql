@@ -28,11 +28,11 @@ UPDATE tool_tasks SET host_id = :host_id
 WHERE ws = :ws AND n = :n AND status = 'queued' AND host_id IS NULL
 RETURNING *
 
--- name: command_waiting
--- The task that has waited longest for a server to run its command.
+-- name: commands_waiting
+-- The tasks that wait for a server to run their command, oldest first.
 SELECT n FROM tool_tasks
 WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool NOT IN ('bash', 'exec')
-ORDER BY n LIMIT 1
+ORDER BY n LIMIT 1000
 
 -- name: tasks_waiting
 -- The unclaimed tasks whose tool needs a host, oldest first.

@@ -2,16 +2,21 @@
 
 `read` and `write` take a function of a Tx and return its result. Writes of one lane are grouped
 into one durable commit, and none is answered before it. A read sees one snapshot.
+
+For event loops, reads run on threads of their own kind (`Way`), which owners share fairly. A read
+that is too much for its kind is abandoned and runs again on the threads for long ones.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from longhouse.kernel.errors import LonghouseError, StoreBusy, StoreError
+from longhouse.kernel.effort import Allowance, Overdrawn, within
+from longhouse.kernel.errors import LonghouseError, ReadTooLong, StoreBusy, StoreError
 from longhouse.store.batch import (
     Function,
     Write,
@@ -27,13 +32,34 @@ from longhouse.store.tx import Call, Tx
 from longhouse.store.wakeups import Wakeups
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["Database"]
+    from longhouse.store.fair import FairPool
+
+__all__ = ["CHECKS", "HOUSE", "LONG", "QUICK", "Database", "Way"]
 
 T = TypeVar("T")
 
-READ_THREADS = 4
+
+class Way(NamedTuple):
+    """One kind of read: its threads, how many of them one owner may hold, and what it may do."""
+
+    name: str
+    threads: int
+    share: int
+    units: int
+    seconds: float
+    most_waiting: int = 1_000_000
+    paced: bool = False
+
+
+CHECKS = Way("checks", 2, 1, 1 << 30, 5.0)
+"""Who is calling, and whether a token has ended: never behind anyone's reads."""
+QUICK = Way("reader", 4, 2, 1 << 20, 2.0)
+LONG = Way("long", 2, 1, 4 << 30, 10.0, most_waiting=64, paced=True)
+"""Whatever is too much for the quick readers: files, long logs, large artifacts."""
+HOUSE = ""
+"""The owner of reads that no caller asked for."""
 QUEUED_S = 10.0
 """How long a read may wait for its turn; after that it fails with StoreBusy."""
 NO_WORKSPACE = 0
@@ -50,7 +76,9 @@ class Database:
         self._known: dict[str, int] = {}
         self._lanes: dict[str, GroupCommit[Write]] = {}
         self._mutex = threading.Lock()
-        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._writers: ThreadPoolExecutor | None = None
+        self._readers: dict[str, FairPool] = {}
+        self._background: set[Hashable] = set()
         self._closed = False
         self.full = False
         """Whether the disk was full at the last write: writes fail, but reads still work."""
@@ -83,18 +111,65 @@ class Database:
         write = Write(workspace, function, call, asks)
         return self._lane(workspace).run(write)  # type: ignore[no-any-return]
 
-    async def read_async(self, workspace: str, function: Function[T], call: Call) -> T:
+    async def read_async(
+        self, workspace: str, function: Function[T], call: Call, way: Way = QUICK
+    ) -> T:
         """The same as `read`, without blocking the event loop."""
-        from asyncio import get_running_loop
+        owner = call.by.owner.partition("/")[0]
+        return await self.apart(owner, lambda: self.read(workspace, function, call), way)
 
-        waits_until = time.monotonic() + QUEUED_S
+    async def apart(self, owner: str, work: Callable[[], T], way: Way = QUICK) -> T:
+        """Run work that may be repeated on a thread; what is too much for it becomes a long read.
 
-        def read() -> T:
-            if time.monotonic() > waits_until:
-                raise StoreBusy("too many reads are waiting for the store")
-            return self.read(workspace, function, call)
+        An owner is the token that a call came with, without the session.
+        """
+        from asyncio import wrap_future
 
-        return await get_running_loop().run_in_executor(self._pool("reader", READ_THREADS), read)
+        if way is QUICK:
+            try:
+                return await wrap_future(self._submit(owner, work, way))
+            except Overdrawn:
+                way = LONG
+        try:
+            return await wrap_future(self._submit(owner, work, way))
+        except Overdrawn:
+            raise ReadTooLong from None
+
+    def read_long(self, workspace: str, function: Function[T], call: Call) -> T:
+        """The same as `read`, within the limits of a long read."""
+        try:
+            with within(Allowance(LONG.units, LONG.seconds, paced=True)):
+                return self.read(workspace, function, call)
+        except Overdrawn:
+            raise ReadTooLong from None
+
+    def in_background(self, owner: str, key: Hashable, work: Callable[[], object]) -> None:
+        """Start work on the threads for long reads, once at a time for each key.
+
+        It sets its own limits, because it may also write. If too much of this owner's work is
+        waiting it is not started; whoever asks again later has better luck.
+        """
+        with self._mutex:
+            if key in self._background:
+                return
+            self._background.add(key)
+        try:
+            started = self._pool(LONG).submit(owner.partition("/")[0], work)
+        except LonghouseError:
+            self._background.discard(key)
+        else:
+            started.add_done_callback(partial(self._ended, key))
+
+    def _ended(self, key: Hashable, work: Future[object]) -> None:
+        self._background.discard(key)
+        if not (self._closed or work.cancelled()) and (error := work.exception()) is not None:
+            import logging
+
+            logging.getLogger("longhouse.background").warning("failed", exc_info=error)
+
+    def settle(self, timeout_s: float | None = None) -> bool:
+        """Wait until no read runs on a thread; False on timeout."""
+        return all(pool.settle(timeout_s) for pool in tuple(self._readers.values()))
 
     async def write_async(
         self,
@@ -128,11 +203,13 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            lanes, pools = list(self._lanes.values()), list(self._pools.values())
+            lanes, readers = list(self._lanes.values()), list(self._readers.values())
         for lane in lanes:
             lane.close()
-        for pool in pools:
-            pool.shutdown()
+        if self._writers is not None:
+            self._writers.shutdown()
+        for pool in readers:
+            pool.close()
         self.wakeups.close()
         self.engine.close()
 
@@ -172,17 +249,35 @@ class Database:
         return lane
 
     def _start(self, lead: Callable[[], None]) -> None:
-        self._pool("writer", self.engine.lanes).submit(lead)
+        with self._mutex:
+            if self._writers is None:
+                from concurrent.futures import ThreadPoolExecutor
 
-    def _pool(self, name: str, threads: int) -> ThreadPoolExecutor:
-        pool = self._pools.get(name)
+                self._writers = ThreadPoolExecutor(self.engine.lanes, "longhouse-writer")
+        self._writers.submit(lead)
+
+    def _submit(self, owner: str, work: Callable[[], T], way: Way) -> Future[T]:
+        """Queue work for a thread; it fails if it waits too long for its turn."""
+        waits_until = time.monotonic() + QUEUED_S
+
+        def run() -> T:
+            if time.monotonic() > waits_until:
+                raise StoreBusy("too many reads of this token are waiting for the store")
+            with within(Allowance(way.units, way.seconds, paced=way.paced)):
+                return work()
+
+        return self._pool(way).submit(owner, run)
+
+    def _pool(self, way: Way) -> FairPool:
+        pool = self._readers.get(way.name)
         if pool is None:
-            from concurrent.futures import ThreadPoolExecutor
+            from longhouse.store.fair import FairPool
 
             with self._mutex:
-                pool = self._pools.setdefault(
-                    name, ThreadPoolExecutor(threads, f"longhouse-{name}")
-                )
+                if self._closed:
+                    raise StoreError("the store is closed")
+                made = FairPool(way.name, way.threads, way.share, way.most_waiting)
+                pool = self._readers.setdefault(way.name, made)
         return pool
 
     def _commit(self, lane: str, batch: list[Work[Write]]) -> None:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Self
 
-from longhouse.kernel.contributions import Loop, Tidier
+from longhouse.kernel.contributions import CommittedWrite, Loop, Tidier
 from longhouse.kernel.errors import LonghouseError
 from longhouse.store.database import Database
 from longhouse.store.engine import Lost
 from longhouse.store.tx import Call, Tx, sql
 
-__all__ = ["KEYS_KEPT_MS", "Maintenance"]
+__all__ = ["KEYS_KEPT_MS", "Maintenance", "run_once"]
 
 KEYS_KEPT_MS = 7 * 24 * 3600 * 1000
 SHORTEST_S = 1.0
@@ -33,6 +33,26 @@ Trouble = Callable[[str, BaseException], None]
 def forget_keys(tx: Tx) -> None:
     """Delete idempotency keys that are too old for a retry."""
     tx.run(sql.idempotency_forget, before=tx.now_ms - KEYS_KEPT_MS)
+
+
+def run_once(db: Database, loop: Loop, workspace: str, call: Callable[[], Call]) -> None:
+    """Run a loop in one workspace."""
+    if not loop.by_hand:
+        db.write(workspace, loop.run, call())
+        return
+    now = call()
+    loop.run(
+        CommittedWrite(
+            cmd=loop.name,
+            workspace=workspace,
+            now_ms=now.now_ms or 0,
+            facts=now.facts,
+            read=lambda look: db.read(workspace, look, call()),
+            write=lambda work: db.write(workspace, work, call()),
+            read_long=lambda look: db.read_long(workspace, look, call()),
+            apart=db.in_background,
+        )
+    )
 
 
 class Maintenance:
@@ -94,7 +114,7 @@ class Maintenance:
             self._attempt(loop.name, partial(self._once, loop, workspace))
 
     def _once(self, loop: Loop, workspace: str) -> None:
-        self._db.write(workspace, loop.run, self._call())
+        run_once(self._db, loop, workspace, self._call)
 
     def _attempt(self, name: str, work: Callable[[], object]) -> None:
         try:

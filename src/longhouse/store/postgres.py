@@ -42,7 +42,8 @@ from longhouse.store.queries import Query
 __all__ = ["PostgresEngine"]
 
 LANES = 12
-READERS = 6
+READERS = 12
+"""Enough for every thread that reads: quick and long reads, checks of tokens, the house itself."""
 PATIENCE_S = 5.0
 """How long to wait for a connection, and for the outcome of a commit whose answer was lost."""
 UPGRADE_S = 3600.0

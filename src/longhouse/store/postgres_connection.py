@@ -22,6 +22,7 @@ import psycopg
 from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
+from longhouse.kernel.effort import spend
 from longhouse.kernel.errors import (
     InternalError,
     LonghouseError,
@@ -74,6 +75,7 @@ _NOW = Query(
 MAX_TOGETHER = 64
 MAX_OWED = 1024
 """The queue is sent at this length even if no rows are needed, so that we do not seem stalled."""
+_UNITS_PER_ROW = 64
 ANSWER_S = 10.0
 """How long to wait for an answer; longer than the server's lock timeout."""
 _TRUSTED_S = 5.0
@@ -157,7 +159,9 @@ class PostgresConnection:
         self._time: PendingQuery | None = None
 
     def rows(self, query: Query, params: Params) -> list[Row]:
-        return self._rows(query, self._pay(query, _values(query, params)))
+        found = self._rows(query, self._pay(query, _values(query, params)))
+        spend(len(found) * _UNITS_PER_ROW)
+        return found
 
     def ask(self, query: Query, params: Params) -> PendingQuery:
         asked = PendingQuery()

@@ -121,12 +121,12 @@ UPDATE idempotency SET ts_ms = :now WHERE ws = :ws AND ts_ms > :now
 -- name: token_add
 -- Add a token; only its digest is stored.
 INSERT INTO tokens
-    (token_id, digest, role, name, client, created_at_ms, workspaces, expires_at_ms)
-VALUES (:token_id, :digest, :role, :name, :client, :now, :workspaces, :expires_at_ms)
+    (token_id, digest, role, name, client, created_at_ms, workspaces, expires_at_ms, runner)
+VALUES (:token_id, :digest, :role, :name, :client, :now, :workspaces, :expires_at_ms, :runner)
 
 -- name: token_by_digest
 -- The valid token that a caller presented.
-SELECT token_id, role, name, workspaces FROM tokens
+SELECT token_id, role, name, workspaces, runner FROM tokens
 WHERE digest = :digest AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 
@@ -144,7 +144,8 @@ SELECT 1 AS works FROM tokens WHERE token_id = :token_id AND revoked_at_ms IS NU
 
 -- name: token_list
 -- All tokens, newest first, or only the one with that id.
-SELECT token_id, role, name, client, created_at_ms, revoked_at_ms, workspaces, expires_at_ms
+SELECT token_id, role, name, client, created_at_ms, revoked_at_ms, workspaces, expires_at_ms,
+    runner
 FROM tokens WHERE CAST(:token_id AS TEXT) IS NULL OR token_id = :token_id
 ORDER BY created_at_ms DESC, token_id LIMIT :limit
 

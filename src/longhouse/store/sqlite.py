@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from longhouse.kernel.clock import SystemClock
+from longhouse.kernel.effort import Allowance, Overdrawn, allowance_here
 from longhouse.kernel.errors import (
     InternalError,
     LonghouseError,
@@ -43,13 +45,17 @@ _SETTINGS = (
 _WRITER_CACHE = -8000
 _CHECKPOINT_PAGES = 4000
 """Four times SQLite's default, so that pages that change often are copied back less often."""
+_STEPS = 2_000
+"""After how many of SQLite's steps a limited statement is counted."""
+_UNITS_PER_STEP = 2
+_UNITS_PER_ROW = 64
 _DEFECTS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.SQLError)
 
 
 class SqliteConnection:
     """A thin wrapper: runs named queries, returns dictionaries, translates apsw's errors."""
 
-    __slots__ = ("_clock", "_execute", "_gate", "_names", "db")
+    __slots__ = ("_allowance", "_clock", "_execute", "_gate", "_names", "db")
 
     def __init__(self, db: apsw.Connection, clock: SystemClock, gate: Gate) -> None:
         self.db = db
@@ -57,6 +63,21 @@ class SqliteConnection:
         self._gate = gate
         self._execute = db.execute
         self._names: dict[str, tuple[str, ...]] = {}
+        self._allowance: Allowance | None = None
+
+    def limit(self, allowance: Allowance | None) -> None:
+        """Count the steps of statements and the size of their rows from now on."""
+        if allowance is not self._allowance:
+            self._allowance = allowance
+            self.db.set_progress_handler(self._stepped if allowance else None, _STEPS)
+
+    def _stepped(self) -> bool:
+        """Whether to interrupt the statement; called by SQLite while it runs."""
+        allowance = self._allowance
+        if allowance is None:
+            return False
+        allowance.left -= _STEPS * _UNITS_PER_STEP
+        return allowance.is_spent()
 
     def rows(self, query: Query, params: Params) -> list[Row]:
         try:
@@ -66,9 +87,11 @@ class SqliteConnection:
                 names = self._names[query.sqlite] = tuple(
                     name for name, _ in cursor.get_description()
                 )
-            rows = list(cursor)
+            rows = list(cursor) if self._allowance is None else self._counted(cursor)
         except apsw.ExecutionCompleteError:  # no rows, and so no description
             return []
+        except apsw.InterruptError:
+            raise Overdrawn from None
         except apsw.Error as error:
             raise statement_error(error) from error
         try:
@@ -76,6 +99,20 @@ class SqliteConnection:
         except ValueError:  # another process has added a column
             self._names.clear()
             raise Lost(StoreBusy(), again=True) from None
+
+    def _counted(self, cursor: apsw.Cursor) -> list[tuple[Any, ...]]:
+        """The rows, read only as far as the allowance lasts."""
+        assert self._allowance is not None
+        rows = []
+        try:
+            for row in cursor:
+                size = sum(len(value) for value in row if isinstance(value, str | bytes))
+                self._allowance.spend(size + _UNITS_PER_ROW)
+                rows.append(row)
+        except Overdrawn:
+            cursor.close(True)  # a statement left halfway would keep its old snapshot open
+            raise
+        return rows
 
     def ask(self, query: Query, params: Params) -> PendingQuery:
         return PendingQuery(self.rows(query, params))
@@ -210,9 +247,11 @@ class SqliteEngine:
             connection = self._readers.pop()
         except IndexError:
             connection = self._connect()
+        connection.limit(allowance_here())
         try:
             yield connection
         finally:
+            connection.limit(None)
             if len(self._readers) < _IDLE_READERS:
                 self._readers.append(connection)
             else:

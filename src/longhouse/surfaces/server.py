@@ -12,6 +12,7 @@ import ipaddress
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -44,6 +45,8 @@ IDLE_LOOK_S = 1.0
 LOOPBACK = "127.0.0.1"
 ANY_PORT = 0
 TRY_AGAIN_S = 1.0
+SWITCH_S = 0.001
+"""How long a thread may keep the interpreter while the event loop waits for it."""
 WEAK_TOKEN_CHARS = 16
 
 log = structlog.get_logger()
@@ -78,6 +81,7 @@ def serve(
     `is_local` says which addresses other machines cannot reach.
     """
     settings.make_dir()
+    sys.setswitchinterval(SWITCH_S)
     logs.configure(settings.log_level, settings.dir if log_to_file else None)
     metrics = Metrics()
     with (

@@ -1283,6 +1283,7 @@ export interface CreateToken {
   client?: string;
   workspaces?: string[];
   expires_hours?: number | null;
+  runner?: boolean;
 }
 
 export interface CreatedDone {
@@ -5253,6 +5254,7 @@ export interface TokenCreated {
   token: string;
   workspaces?: string[];
   expires_at_ms?: number | null;
+  runner?: boolean;
 }
 
 export interface TokenPage {
@@ -5275,6 +5277,7 @@ export interface TokenRow {
   revoked_at_ms?: number | null;
   workspaces?: string[];
   expires_at_ms?: number | null;
+  runner?: boolean;
 }
 
 export interface ToolCount {
@@ -5693,6 +5696,7 @@ export type ErrorCode =
   | "QUOTA_EXCEEDED"
   | "RANGE_NOT_SATISFIABLE"
   | "READ_FORBIDDEN"
+  | "READ_TOO_LONG"
   | "REASONING_REQUIRED"
   | "RELEASE_FORBIDDEN"
   | "REPEATED_HEADER"

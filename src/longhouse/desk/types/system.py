@@ -231,6 +231,9 @@ class CreateToken(Request, frozen=True, kw_only=True):
     expires_hours: Annotated[int, Meta(ge=1, le=87_600, description="lifetime in hours")] | None = (
         None
     )
+    runner: Annotated[
+        bool, Meta(description="for a runner: may host background processes and get what is typed")
+    ] = False
 
 
 class TokenCreated(Result, frozen=True, kw_only=True):
@@ -241,6 +244,7 @@ class TokenCreated(Result, frozen=True, kw_only=True):
     token: str
     workspaces: list[str] = []
     expires_at_ms: int | None = None
+    runner: bool = False
 
 
 class ListTokens(Request, frozen=True, kw_only=True):
@@ -261,6 +265,7 @@ class TokenRow(Value, frozen=True, kw_only=True):
     revoked_at_ms: int | None = None
     workspaces: list[str] = []
     expires_at_ms: int | None = None
+    runner: bool = False
 
 
 class TokenPage(Result, frozen=True, kw_only=True):

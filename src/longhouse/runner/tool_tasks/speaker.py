@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.client.locate import LOCK_NAME
-from longhouse.kernel.errors import Conflict, LonghouseError
+from longhouse.kernel.errors import Conflict, Forbidden, LonghouseError
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.host.door import SOCKET
@@ -50,6 +50,8 @@ CLAIM = 2
 MOST_CHARS = 80_000
 """The largest answer; the command lines of two tasks always fit."""
 REST_S = 1.0
+REFUSED_S = 60.0
+"""How long a runner whose token may not host processes waits before it asks again."""
 TICK_S = 0.05
 TICK_PER_TASK_S = 0.002
 
@@ -102,6 +104,11 @@ class TaskSpeaker:
                 except Conflict as error:  # another speaks: wait for our turn again
                     turn.end()
                     self._context.log("tasks.trouble", why=str(error))
+                except Forbidden as error:  # until the person gives it another token
+                    said = f"{error.message}; {error.recovery}"
+                    self._context.log("tasks.refused", why=said)
+                    self._leave.wait(REFUSED_S)
+                    continue
                 except (LonghouseError, OSError) as error:
                     self._context.log("tasks.trouble", why=str(error))
                 except Exception as error:

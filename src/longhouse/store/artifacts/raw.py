@@ -18,7 +18,8 @@ from longhouse.store.tx import Tx
 
 __all__ = ["refuse_bytes", "refuse_tokens_at"]
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16
+"""Small: other threads cannot run while a block is searched."""
 _OVERLAP = 256
 
 

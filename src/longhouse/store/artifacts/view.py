@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from longhouse.kernel.effort import spend
 from longhouse.store.artifacts.growing import Gap
 from longhouse.store.artifacts.text import split_start, whole
 
@@ -75,6 +76,7 @@ class ArtifactView:
             length = min(length, gap.at - offset)
         if length <= 0:
             return Piece(b"", min(offset, self.size), min(offset, self.size), 0)
+        spend(length)
         at = offset - gap.bytes if gap and self._compact and offset >= gap.end else offset
         data = self._pread(at, length)
         return Piece(data, offset, offset + len(data), offset - asked)

@@ -34,6 +34,7 @@ from longhouse.kernel.errors import (
 )
 from longhouse.kernel.registry import Role
 from longhouse.kernel.standing import PERSON
+from longhouse.store.database import CHECKS, HOUSE
 from longhouse.store.tx import Call, Tx, sql
 from longhouse.surfaces.http.responses import (
     HostNotAllowed,
@@ -84,8 +85,8 @@ def caller_of(scope: Scope) -> Caller:
 
 
 def owner_of(scope: Scope) -> str:
-    """The id of the token that a request came with, which is not a secret."""
-    owner: str = scope[_OWNER]
+    """The id of the token that a request came with, which is not a secret; '' on open paths."""
+    owner: str = scope.get(_OWNER, "")
     return owner
 
 
@@ -104,6 +105,7 @@ class Identity(NamedTuple):
     name: str | None = None
     workspaces: tuple[str, ...] | None = None
     digest: str | None = None
+    runner: bool = False
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """The caller of one request, limited to the role it asks for."""
@@ -126,6 +128,7 @@ class Identity(NamedTuple):
             name=said if leads else None,
             said=None if leads else said,
             workspaces=self.workspaces,
+            runner=self.runner,
         )
 
 
@@ -145,7 +148,7 @@ class Tokens:
         digest = digest_of(token)
         if any(hmac.compare_digest(digest, own) for own in self._own):
             return Identity(PERSON, Role.OPERATOR)
-        found = await self._house.db.read_async("", lambda tx: _owner(tx, digest), self._call())
+        found = await self._find(digest)
         if found is None:
             raise Unauthenticated("this token is unknown, was revoked, or has expired")
         return found
@@ -156,7 +159,20 @@ class Tokens:
         def look(tx: Tx) -> set[Identity]:
             return {one for one in identities if one.digest and _owner(tx, one.digest) != one}
 
-        return await self._house.db.read_async("", look, self._call())
+        db, call = self._house.db, self._call()
+        return await db.apart(HOUSE, lambda: db.read("", look, call), CHECKS)
+
+    async def _find(self, digest: str) -> Identity | None:
+        """The token's identity, never behind anyone's reads: one indexed row, or a thread for it.
+
+        It is read from the store each time, so that a revocation counts at once in all processes.
+        """
+        db, call = self._house.db, self._call()
+
+        def find() -> Identity | None:
+            return db.read("", lambda tx: _owner(tx, digest), call)
+
+        return find() if db.engine.local else await db.apart(digest, find, CHECKS)
 
     def any_made(self) -> bool:
         """Whether a valid token exists, apart from those of MCP clients on this machine."""
@@ -181,7 +197,8 @@ def _owner(tx: Tx, digest: str) -> Identity | None:
     if row := tx.one(sql.token_by_digest, digest=digest, now=tx.now_ms):
         limit = workspaces_of(row["workspaces"])
         role = Role[row["role"].upper()]
-        return Identity(row["token_id"], role, row["name"] or None, limit, digest)
+        runner = bool(row["runner"])
+        return Identity(row["token_id"], role, row["name"] or None, limit, digest, runner)
     claim = claim_of_agent(tx, digest)
     if claim is None:
         return None

@@ -108,7 +108,9 @@ class Web:
 
     async def _get_openapi(self, _request: Request) -> Response:
         if self._openapi is None:
-            self._openapi = msgspec.json.encode(openapi(self._house.registry))
+            self._openapi = await asyncio.to_thread(
+                lambda: msgspec.json.encode(openapi(self._house.registry))
+            )
         return Response(self._openapi, media_type="application/json")
 
     async def _get_metrics(self, request: Request) -> Response:

@@ -8,14 +8,14 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from longhouse.dispatch import Dispatcher
+from longhouse.dispatch import Caller, Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.http.responses import respond
 from longhouse.surfaces.sessions import SESSION_HEADER, OpenSessions
 
-__all__ = ["WORKSPACE_HEADER", "Calls", "asked_workspace"]
+__all__ = ["WORKSPACE_HEADER", "Calls", "asked_workspace", "decoded"]
 
 WORKSPACE_HEADER = "longhouse-workspace"
 
@@ -35,13 +35,13 @@ class Calls:
     async def answer(self, request: Request) -> Response:
         cmd: str = request.path_params["cmd"]
         args: Any = None
+        caller = caller_of(request.scope)
         try:
-            args = _decode(await request.body())
+            args = await decoded(self._dispatcher, caller, await request.body())
             if isinstance(args, dict):
                 self._add_workspace(cmd, args, asked_workspace(request))
         except LonghouseError as error:
             return respond(self._dispatcher.fail(cmd, error, args))
-        caller = caller_of(request.scope)
         key = request.headers.get(SESSION_HEADER)
         caller.session = self._sessions.find(caller.owner, key)
         caller.waits = waits_of(request.scope)
@@ -52,6 +52,13 @@ class Calls:
         command = self._dispatcher.registry.commands.get(cmd)
         if asked and command and "workspace" not in command.fields():
             args.setdefault("workspace", asked)
+
+
+async def decoded(dispatcher: Dispatcher, caller: Caller, body: bytes) -> Any:
+    """The JSON of a body; a large one is decoded outside the event loop."""
+    if caller.large:
+        return await dispatcher.apart(caller, lambda: _decode(body))
+    return _decode(body)
 
 
 def _decode(body: bytes) -> Any:

@@ -24,7 +24,7 @@ from longhouse.dispatch import Dispatcher
 from longhouse.dispatch.events import Filter, sse
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.kernel.inputs import check_json
-from longhouse.surfaces.http.access import caller_of
+from longhouse.surfaces.http.access import caller_of, owner_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.feed import Feed, FeedPage, Feeds
 from longhouse.surfaces.http.metrics import Metrics
@@ -73,7 +73,7 @@ class Events:
                 )
         except LonghouseError as error:
             return respond(self._dispatcher.fail("events", error))
-        return _Stream(self, workspace, wanted, after, until)
+        return _Stream(self, workspace, wanted, after, until, owner_of(request.scope))
 
     async def serve(self, stream: _Stream, receive: Receive, send: Send) -> Response | None:
         """Send until the client leaves or the stream ends; a Response if it cannot start."""
@@ -126,8 +126,10 @@ class _Stream(Response):
         wanted: Filter,
         after: int | None,
         until: int | None,
+        owner: str,
     ) -> None:
         super().__init__()
+        self.owner = owner
         self.workspace = workspace
         self.wanted = wanted
         self.after = after
@@ -164,10 +166,10 @@ def _start(stream: _Stream, head: int) -> int:
 async def _next(stream: _Stream, at: int, feed: Feed) -> FeedPage:
     """The next page past `at`, or a keep-alive that carries the current seq."""
     if stream.until is not None:
-        page = await feed.stretch(at, stream.until, stream.wanted)
+        page = await feed.stretch(at, stream.until, stream.wanted, stream.owner)
         return page if page.wire else _alive(page.upto)
     if await feed.moved(at, HEARTBEAT_S):
-        return await feed.page(at, stream.wanted)
+        return await feed.page(at, stream.wanted, stream.owner)
     return _alive(at)
 
 

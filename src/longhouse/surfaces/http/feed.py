@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -24,7 +25,7 @@ from longhouse.dispatch.events import (
     log_stretch,
 )
 from longhouse.house import House
-from longhouse.store.engine import Row
+from longhouse.store.database import HOUSE
 from longhouse.store.tx import Call, Tx, sql
 
 __all__ = ["Feed", "FeedPage", "Feeds"]
@@ -32,8 +33,8 @@ __all__ = ["Feed", "FeedPage", "Feeds"]
 RING_FRAMES = 4096
 RING_BYTES = 8 * 1024 * 1024
 BATCH_BYTES = 256 * 1024
-STRETCHES = 2
-"""How many bounded reads of the log run at once, so that other reads find a free thread."""
+TURNS = 2
+"""How many reads of the log the followers of one token have in flight; the others wait here."""
 LOOK_AGAIN_S = 1.0
 """How often a followed log is polled anyway, because a wake-up may be late."""
 
@@ -52,12 +53,14 @@ class FeedPage(NamedTuple):
 class Feed:
     """The tail of one workspace's log. Only the event loop touches its state."""
 
-    def __init__(self, house: House, workspace: str, stretches: asyncio.Semaphore) -> None:
+    def __init__(
+        self, house: House, workspace: str, turns: Callable[[str], asyncio.Semaphore]
+    ) -> None:
         self.workspace = workspace
         self.head = 0
         self.followers = 0
         self._house = house
-        self._stretches = stretches
+        self._turns = turns
         self._frames: list[Frame] = []
         self._floor = 0
         self._bytes = 0
@@ -73,7 +76,7 @@ class Feed:
 
     async def stored_head(self) -> int:
         """The end of the log in the store, which may be ahead of this feed."""
-        _, head = await self._rows(1 << 62, 1, None)
+        _, head = await self._read(lambda tx: log_page(tx, 1 << 62, 1, None))
         return head
 
     def stop(self) -> None:
@@ -99,11 +102,15 @@ class Feed:
             return False
         return True
 
-    async def page(self, after: int, wanted: Filter) -> FeedPage:
+    async def page(self, after: int, wanted: Filter, owner: str = HOUSE) -> FeedPage:
         """The next bounded batch past `after`: from the ring, else from the store."""
         if after < self._floor:
-            rows, upto = await self._rows(after, PAGE_ROWS, wanted.subject)
-            return _joined([frame_of(row) for row in rows], upto, wanted)
+
+            def read(tx: Tx) -> FeedPage:
+                frames, upto = _log(tx, after, PAGE_ROWS, wanted.subject)
+                return _joined(frames, upto, wanted)
+
+            return await self._turn(read, owner)
         if self._latest is not None and wanted.everything and self._latest[0] == after:
             return self._latest[1]
         start = bisect_right(self._frames, after, key=_seq)
@@ -112,11 +119,14 @@ class Feed:
             self._latest = (after, page)
         return page
 
-    async def stretch(self, after: int, until: int, wanted: Filter) -> FeedPage:
+    async def stretch(self, after: int, until: int, wanted: Filter, owner: str = HOUSE) -> FeedPage:
         """The next bounded batch past `after` for a read that ends at `until`, from the store."""
-        async with self._stretches:
-            rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted))
-        return _joined([frame_of(row) for row in rows], upto, wanted)
+
+        def read(tx: Tx) -> FeedPage:
+            rows, upto = log_stretch(tx, after, until, wanted)
+            return _joined([frame_of(row) for row in rows], upto, wanted)
+
+        return await self._turn(read, owner)
 
     async def time_at(self, seq: int) -> int:
         """When the newest row up to a seq was written; 0 if there is none."""
@@ -138,17 +148,17 @@ class Feed:
 
     async def _read_on(self) -> bool:
         """Read one page of new rows; True if there may be more."""
-        rows, upto = await self._rows(self.head, PAGE_ROWS, None)
+        head = self.head
+        frames, upto = await self._read(lambda tx: _log(tx, head, PAGE_ROWS, None))
         if upto <= self.head:
             return False
-        frames = [frame_of(row) for row in rows]
         self._frames += frames
         self._bytes += sum(len(frame.wire) for frame in frames)
         self._shrink()
         self.head = upto
         self._latest = None
         self.stir()
-        return len(rows) == PAGE_ROWS
+        return len(frames) == PAGE_ROWS
 
     def _shrink(self) -> None:
         """Drop the oldest quarter of the ring while it exceeds its limits."""
@@ -158,14 +168,15 @@ class Feed:
             self._bytes -= sum(len(frame.wire) for frame in gone)
             self._floor = gone[-1].seq
 
-    async def _rows(self, after: int, limit: int, subject: str | None) -> tuple[list[Row], int]:
-        """Rows past `after`, and the seq up to which they are complete."""
-        return await self._read(lambda tx: log_page(tx, after, limit, subject))
+    async def _turn(self, function: Callable[[Tx], T], owner: str) -> T:
+        """Read for a follower, when it is its turn among the followers of its token."""
+        async with self._turns(owner):
+            return await self._read(function, owner)
 
-    async def _read(self, function: Callable[[Tx], T]) -> T:
-        dispatcher = self._house.dispatcher
+    async def _read(self, function: Callable[[Tx], T], owner: str = HOUSE) -> T:
+        dispatcher, db = self._house.dispatcher, self._house.db
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
-        return await self._house.db.read_async(self.workspace, function, call)
+        return await db.apart(owner, lambda: db.read(self.workspace, function, call))
 
 
 class Feeds:
@@ -176,7 +187,7 @@ class Feeds:
         self._house = house
         self._feeds: dict[str, Feed] = {}
         self._opening = asyncio.Lock()
-        self._stretches = asyncio.Semaphore(STRETCHES)
+        self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._loop = asyncio.get_running_loop()
         self._end = house.db.wakeups.listen(self._hear)
 
@@ -189,7 +200,7 @@ class Feeds:
         async with self._opening:
             feed = self._feeds.get(workspace)
             if feed is None:
-                feed = Feed(self._house, workspace, self._stretches)
+                feed = Feed(self._house, workspace, self._turns)
                 await feed.start()
                 self._feeds[workspace] = feed
             feed.followers += 1
@@ -200,6 +211,10 @@ class Feeds:
             if not feed.followers and self._feeds.get(workspace) is feed:
                 del self._feeds[workspace]
                 feed.stop()
+
+    def _turns(self, owner: str) -> asyncio.Semaphore:
+        """The gate of one token's followers, which exists while one of them is at it."""
+        return self._gates.setdefault(owner, asyncio.Semaphore(TURNS))
 
     def end_streams(self) -> None:
         """End all streams, because the server is about to stop; followers reconnect later."""
@@ -225,6 +240,12 @@ class Feeds:
 
 def _seq(frame: Frame) -> int:
     return frame.seq
+
+
+def _log(tx: Tx, after: int, limit: int, subject: str | None) -> tuple[list[Frame], int]:
+    """Events past `after`, and the seq up to which they are complete."""
+    rows, upto = log_page(tx, after, limit, subject)
+    return [frame_of(row) for row in rows], upto
 
 
 def _joined(frames: list[Frame], upto: int, wanted: Filter) -> FeedPage:

@@ -18,6 +18,7 @@ from longhouse.config import Settings
 from longhouse.dispatch import Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError, TooManyRequests
 from longhouse.kernel.inputs import is_too_deep
+from longhouse.store.database import LONG
 from longhouse.surfaces.http.access import STREAMS
 from longhouse.surfaces.http.responses import (
     BodyTooLarge,
@@ -26,7 +27,10 @@ from longhouse.surfaces.http.responses import (
     respond,
 )
 
-__all__ = ["InFlight", "RequestLimits", "waits_of"]
+__all__ = ["LARGE_BYTES", "InFlight", "RequestLimits", "waits_of"]
+
+LARGE_BYTES = 64 * 1024
+"""A body larger than this is decoded outside the event loop."""
 
 _OWNER = "longhouse.owner"
 _WAITS = "longhouse.waits"
@@ -120,10 +124,19 @@ class InFlight:
         if size > most:
             raise BodyTooLarge(f"the body is larger than {most} bytes")
         body = b"".join(parts)
-        if is_too_deep(body):
+        if await self._is_too_deep(scope, body):
             text = "body: the JSON is nested too deeply"
             raise InvalidInput(text, recovery='send flat JSON such as {"limit": 5}')
         return body
+
+    async def _is_too_deep(self, scope: Scope, body: bytes) -> bool:
+        """Whether a body nests too deeply; a large one is looked through outside the loop."""
+        if len(body) <= LARGE_BYTES:
+            return is_too_deep(body)
+        if caller := scope.get("longhouse.caller"):
+            caller.large = True
+        owner = scope.get(_OWNER, "")
+        return await self._dispatcher.db.apart(owner, lambda: is_too_deep(body), LONG)
 
     def _slot(self, scope: Scope, what: str, most: int) -> _Slot:
         return _Slot(self._held, scope.get(_OWNER, ""), what, most)

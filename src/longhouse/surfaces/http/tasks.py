@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -17,7 +16,7 @@ from longhouse.dispatch import Dispatcher
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of
-from longhouse.surfaces.http.calls import asked_workspace
+from longhouse.surfaces.http.calls import asked_workspace, decoded
 from longhouse.surfaces.http.responses import respond
 from longhouse.surfaces.http.task_streams import TaskStreams
 
@@ -111,13 +110,11 @@ class ToolTasks:
     async def _post(self, cmd: str, request: Request, args: dict[str, Any]) -> Answer:
         body = await request.body()
         try:
-            given = msgspec.json.decode(body) if body.strip() else {}
+            given = await decoded(self._dispatcher, caller_of(request.scope), body)
             if not isinstance(given, dict):
                 raise InvalidInput('body: expected an object; fix: {"tool": "bash"}')
         except LonghouseError as error:
             return self._dispatcher.fail(cmd, error)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return self._dispatcher.fail(cmd, InvalidInput(f"body: not valid JSON: {error}"))
         if key := request.headers.get("idempotency-key"):
             given.setdefault("idempotency_key", key)
         return await self._call(cmd, request, {**given, **args})

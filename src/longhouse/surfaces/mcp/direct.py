@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from longhouse import __version__
 from longhouse.client.toolresults import tool_result
 from longhouse.kernel.envelope import Answer
+from longhouse.surfaces.http.limits import LARGE_BYTES
 
 __all__ = ["DirectCall", "answer_call", "read_call"]
 
@@ -46,7 +47,10 @@ async def read_call(scope: Scope, receive: Receive) -> tuple[DirectCall | None, 
         messages.append(message)
         more = message["type"] == "http.request" and message.get("more_body", False)
     body = b"".join(message.get("body", b"") for message in messages)
-    call = _understood(body, scope["headers"])
+    if len(body) > LARGE_BYTES:
+        call = await asyncio.to_thread(_understood, body, scope["headers"])
+    else:
+        call = _understood(body, scope["headers"])
     if call is not None:
         return call, receive
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from longhouse.kernel.effort import spend
 from longhouse.thinking.transcripts.buffer import Buffer
 from longhouse.thinking.transcripts.messages import TranscriptHeader, header_of, is_below
 
@@ -60,6 +61,7 @@ def window(file: BinaryIO, start: int, length: int, budget: BytesLeft) -> bytes:
     """Up to `length` bytes of a file, as far as the budget allows."""
     file.seek(start)
     wanted = budget.take(length)
+    spend(wanted)
     parts = []
     while wanted > 0 and (part := file.read(wanted)):
         parts.append(part)
@@ -100,6 +102,7 @@ def lines_with(
                 buffer.grow()
         data = buffer.data
         wanted = budget.take(min(len(data) - kept, left))
+        spend(wanted)
         with memoryview(data) as view:
             got = file.readinto(view[kept : kept + wanted]) if wanted else 0  # type: ignore[attr-defined]
         if not got:
@@ -126,6 +129,7 @@ def _newlines_before(file: BinaryIO, start: int, end: int) -> int:
     buffer, found = Buffer(), 0
     while start < end:
         with memoryview(buffer.data) as view:
+            spend(min(len(buffer.data), end - start))
             got = file.readinto(view[: end - start])  # type: ignore[attr-defined]
         if not got:
             break

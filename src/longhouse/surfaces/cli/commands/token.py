@@ -27,11 +27,12 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
             **row,
             "created": ago(row["created_at_ms"]),
             "state": _state(row),
+            "runner": "yes" if row.get("runner") else "-",
             "workspaces": ",".join(row.get("workspaces") or ()) or "all",
         }
         for row in result["tokens"]
     ]
-    columns = ("id", "role", "state", "created", "client", "workspaces", "name")
+    columns = ("id", "role", "state", "created", "runner", "client", "workspaces", "name")
     return table(rows, columns) if rows else ["no tokens yet"]
 
 
@@ -59,11 +60,15 @@ command = Command(
                 Flag(
                     "workspaces", "limit it to this workspace; may be repeated", "NAME", many=True
                 ),
+                Flag("runner", "let its holder host background processes, terminals too"),
                 Flag("expires-hours", "let it expire after this many hours", "N", kind=int),
             ],
             calls="system.token.create",
             show=show_created,
-            examples=["longhouse token create --role viewer --name 'wall screen'"],
+            examples=[
+                "longhouse token create --role viewer --name 'wall screen'",
+                "longhouse token create --role agent --runner",
+            ],
         ),
         Command("list", "List the tokens", calls="system.token.list", show=show_list),
         Command(

@@ -1,0 +1,136 @@
+"""A pool of threads that owners share fairly.
+
+Each owner has a queue of its own. Threads serve the queues in turn, and one owner never holds more
+than its share of the threads, so whoever asks for a lot waits for itself only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from longhouse.kernel.errors import StoreError, TooManyRequests
+
+__all__ = ["FairPool"]
+
+T = TypeVar("T")
+
+
+class _Work:
+    __slots__ = ("future", "run")
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        self.run = run
+        self.future: Future[Any] = Future()
+
+    def do(self) -> None:
+        try:
+            result = self.run()
+        except BaseException as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)
+
+
+class FairPool:
+    """Up to `threads` threads, of which one owner holds at most `share`."""
+
+    def __init__(self, name: str, threads: int, share: int, most_waiting: int) -> None:
+        self._name = name
+        self._most_threads = threads
+        self._share = share
+        self._most_waiting = most_waiting
+        self._changed = threading.Condition()
+        self._waiting: dict[str, deque[_Work]] = {}
+        """Owners with waiting work, the next one first."""
+        self._running: Counter[str] = Counter()
+        self._threads: list[threading.Thread] = []
+        self._free = self._queued = 0
+        self._closed = False
+
+    def submit(self, owner: str, run: Callable[[], T]) -> Future[T]:
+        """Run a function for an owner; refused if too much of that owner's work is waiting."""
+        work = _Work(run)
+        with self._changed:
+            if self._closed:
+                raise StoreError("the store is closed")
+            queue = self._waiting.get(owner)
+            if queue is not None and len(queue) >= self._most_waiting:
+                raise TooManyRequests(
+                    f"this token has {len(queue)} reads waiting for their turn, which is the limit"
+                )
+            self._waiting.setdefault(owner, deque()).append(work)
+            self._queued += 1
+            if self._free < self._queued and len(self._threads) < self._most_threads:
+                self._start()
+            self._changed.notify_all()
+        return work.future
+
+    def settle(self, timeout_s: float | None = None) -> bool:
+        """Wait until nothing waits or runs; False on timeout."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: not (self._waiting or self._running), timeout=timeout_s
+            )
+
+    def close(self) -> None:
+        """Finish what is running, and refuse what still waits."""
+        with self._changed:
+            self._closed = True
+            left = [work for queue in self._waiting.values() for work in queue]
+            self._waiting.clear()
+            self._queued = 0
+            self._changed.notify_all()
+        for work in left:
+            if work.future.set_running_or_notify_cancel():
+                work.future.set_exception(StoreError("the store is closed"))
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _start(self) -> None:
+        name = f"longhouse-{self._name}-{len(self._threads)}"
+        thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _serve(self) -> None:
+        while taken := self._take():
+            owner, work = taken
+            try:
+                if work.future.set_running_or_notify_cancel():
+                    work.do()
+            finally:
+                with self._changed:
+                    self._running[owner] -= 1
+                    if not self._running[owner]:
+                        del self._running[owner]
+                    self._changed.notify_all()
+
+    def _take(self) -> tuple[str, _Work] | None:
+        """The next work of the owner whose turn it is; None once the pool is closed."""
+        with self._changed:
+            self._free += 1
+            try:
+                while True:
+                    for owner in self._waiting:
+                        if self._running[owner] < self._share:
+                            return owner, self._pop(owner)
+                    if self._closed:
+                        return None
+                    self._changed.wait()
+            finally:
+                self._free -= 1
+
+    def _pop(self, owner: str) -> _Work:
+        """Take one work of an owner, who then goes to the end of the line."""
+        queue = self._waiting.pop(owner)
+        work = queue.popleft()
+        if queue:
+            self._waiting[owner] = queue
+        self._queued -= 1
+        self._running[owner] += 1
+        return work
