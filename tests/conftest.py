@@ -37,6 +37,7 @@ def pytest_configure() -> None:
     """
     os.environ["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
     os.environ["XDG_CONFIG_HOME"] = _empty_config()
+    os.environ["XDG_CACHE_HOME"] = _empty_config()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The same examples in every run, and no deadlines, which would fail on a busy machine.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 __all__ = [
     "ClientHomes",
     "absolute_path_only",
+    "cache_home",
     "client_homes",
     "environment_with",
     "own_argv",
@@ -79,6 +80,28 @@ def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
             return None
         base = f"{home}/.config"
     return Path(base, "longhouse", "config.toml")
+
+
+def cache_home(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The user's cache folder; None if there is no home directory to find it in.
+
+    Without HOME, the user database says where home is.
+    """
+    known = os.environ if environ is None else environ
+    base = known.get("XDG_CACHE_HOME", "")
+    if base.startswith("/"):  # the specification says to ignore a relative one
+        return Path(base)
+    home = known.get("HOME") or os.path.expanduser(f"~{_user()}")
+    return Path(home, ".cache") if home.startswith("/") else None
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return "nobody-in-the-user-database"
 
 
 class ClientHomes(NamedTuple):

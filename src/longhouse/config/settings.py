@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.config.environment import client_homes
+from longhouse.config.environment import cache_home, client_homes
 from longhouse.config.folder import check_folder
 from longhouse.config.places import DIR_NAME, project_root
 from longhouse.config.sources import Found, Sources
@@ -28,6 +28,7 @@ class Settings(NamedTuple):
     """The resolved value of every setting."""
 
     dir: Path
+    cache: Path
     db: str
     project_root: Path
     workspace: str
@@ -198,6 +199,7 @@ def load(
         values["project_guard"] = _derived_guard(folder, db, root)
     values["port"] = 0 if values["port"] is None else values["port"]
     values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
+    values["cache"] = _cache(pick("cache", None), folder, environ)
     values["transcripts"] = _transcripts(pick("transcripts", ()), environ)
     if token := _token(sources):
         values["token"], origins["token"] = token.value, token.where
@@ -235,6 +237,19 @@ def _transcripts(added: tuple[str, ...], environ: Mapping[str, str] | None) -> t
     homes = client_homes(environ)
     own = (Path(str(part)).expanduser().absolute() for part in added)
     return (homes.codex / "sessions", homes.claude / "projects", *own)
+
+
+def _cache(given: Any, folder: Path, environ: Mapping[str, str] | None) -> Path:
+    """The store's own folder below the user's cache folder; the runner creates it on demand."""
+    home = Path(str(given)).expanduser().absolute() if given else cache_home(environ)
+    if home is None:
+        raise InvalidInput(
+            "HOME: the user's cache folder is unknown",
+            recovery="set HOME, or set LONGHOUSE_CACHE to a folder that only you can write",
+        )
+    import hashlib
+
+    return home / "longhouse" / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
 
 
 def _artifacts(given: str, folder: Path) -> Path:
