@@ -162,7 +162,8 @@ def _refuse_in_the_way(top: Path, name: bytes, moving: dict[bytes, tuple[bytes, 
 
 def _moving(ours: Repository, head: str, commit: str) -> dict[bytes, tuple[bytes, bytes]]:
     """The paths that differ, each with its mode before and after."""
-    fields = ours.git("diff-tree", "-r", "-z", "--raw", "--no-renames", head, commit).split(b"\0")
+    how = ("-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
+    fields = ours.git("diff-tree", *how, head, commit).split(b"\0")
     pairs = zip(fields[::2], fields[1::2], strict=False)
     return {name: (about[1:7], about[8:14]) for about, name in pairs}
 

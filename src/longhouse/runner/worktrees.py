@@ -38,6 +38,7 @@ PATCH_BYTES = 256 << 20
 FOLLOW = f"To follow: {HOW}"
 MOST_NAMED = 10
 _GITLINK = b"160000 "
+_EVERY = "--ignore-submodules=none"
 
 
 class NoWorktree(LonghouseError):
@@ -188,7 +189,7 @@ class Worktree:
 
     def armed(self) -> dict[str, str]:
         """The files of the latest patch that need a person's word, each with the reason."""
-        raw = self._diff("--raw", "--no-renames", "--no-abbrev", "-z").split(b"\0")
+        raw = self._diff("--raw", "--no-renames", "--no-abbrev", "-z", _EVERY).split(b"\0")
         found, links = [], self._links()
         for about, name in zip(raw[::2], raw[1::2], strict=False):
             path = os.fsdecode(name)
@@ -209,7 +210,7 @@ class Worktree:
     def shown(self, paths: Iterable[str]) -> str:
         """The changes of some files, as a diff."""
         only = [f":(top,literal){path}" for path in paths]
-        off = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+        off = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", _EVERY)
         told = self._ours.git("diff", "--cached", *off, self._read_note()["base"], "--", *only)
         return told.decode("utf-8", "replace")
 

@@ -7,11 +7,13 @@ would arm a later session need an explicit word, which only a manager may give.
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.output import tame
 from longhouse.surfaces.cli.spec import Shown
 
 if TYPE_CHECKING:
@@ -102,9 +104,9 @@ def _ask_for_the_word(
     """Show what would arm a later session; the word is recorded on the job, by a manager only."""
     job = found["id"]
     if not given:
-        for path, why in armed.items():
-            cli.out.progress(f"{path}: {why}")
-        cli.out.progress(worktree.shown(armed))
+        shown = [f"{path}: {why}" for path, why in armed.items()]
+        for line in (*shown, "", *worktree.shown(armed).splitlines()):
+            sys.stderr.write(tame(line) + "\n")
         raise Conflict(
             f"nothing was changed: {job} changes what a later session would run or follow: "
             f"{', '.join(armed)}",
