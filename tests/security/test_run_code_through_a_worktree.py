@@ -119,6 +119,7 @@ def test_nothing_that_an_agent_plants_for_git_runs(
         assert rig.status(job) == "DONE", rig.messages(job, "error")
         assert not (rig.context.cache / "worktrees" / "acme" / job).exists()
     assert not (rig.state / job / "PWNED").exists()
+    monkeypatch.delenv("GIT_DIR")
     assert git(rig.context.root, "show", "longhouse/landed:a.txt") == "one\ntwo\n"
     assert git(rig.context.root, "show", "longhouse/landed:new.txt") == "new\n"
 

@@ -61,7 +61,7 @@ class Message(NamedTuple):
         return {
             **{f"GIT_{who}_NAME": name for who, name in named.items()},
             **{f"GIT_{who}_EMAIL": "longhouse@localhost" for who in named},
-            **{f"GIT_{who}_DATE": f"{self.when} +0000" for who in named},
+            **{f"GIT_{who}_DATE": f"@{self.when} +0000" for who in named},
         }
 
 

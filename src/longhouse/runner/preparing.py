@@ -20,6 +20,7 @@ from longhouse.supervisor import StreamCapture
 __all__ = ["prepare"]
 
 SAID_CHARS = 300
+_ENDED = {"slice": "it took too long", "unstarted": "it cannot be started"}
 
 
 def prepare(worktree: Worktree, cwd: Path, options: Options, control: JobControl) -> str | None:
@@ -40,7 +41,7 @@ def prepare(worktree: Worktree, cwd: Path, options: Options, control: JobControl
     control.check()
     if ended.why != "exit" or ended.code != 0:
         worktree.remove()
-        how = f"exit {ended.code}" if ended.why == "exit" else f"ended: {ended.why}"
+        how = _ENDED.get(ended.why, ended.why) if ended.why != "exit" else f"exit {ended.code}"
         said = ended.stderr.last(SAID_CHARS) or printed.last(SAID_CHARS) or "it printed nothing"
         raise NotHere(f"the set-up command {options.worktree_setup!r} failed ({how}): {said}")
     worktree.prepared()
