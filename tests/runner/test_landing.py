@@ -148,7 +148,9 @@ def test_a_work_tree_that_is_not_simply_clean_is_left_and_told(
 ) -> None:
     root = rig.context.root
     eval(f"[{prepare.replace('; ', ', ')}]", {"root": root, "git": git})  # noqa: S307
-    before = {name: (root / name).read_text() for name in ("new.txt", "b") if (root / name).exists()}
+    before = {
+        name: (root / name).read_text() for name in ("new.txt", "b") if (root / name).exists()
+    }
     head = git(root, "rev-parse", "HEAD")
     job = work(rig, put("new.txt", "new") + "; " + put("a.txt", "two\n"))
     assert rig.status(job) == "DONE", rig.view(job)
@@ -225,7 +227,11 @@ def test_changes_land_in_every_kind_of_repository(
     git(root, "commit", "-qam", "mine")
     job = work(rig, put("x", "x"))
     assert rig.status(job) == "DONE", rig.view(job)
-    assert (shows(root, "new.txt"), shows(root, "x"), shows(root, "a.txt")) == ("new", "x", "mine\n")
+    assert (shows(root, "new.txt"), shows(root, "x"), shows(root, "a.txt")) == (
+        "new",
+        "x",
+        "mine\n",
+    )
     assert (root / "x").exists()
     git(root, "fsck", "--strict", "--no-dangling")
 
@@ -334,8 +340,9 @@ def test_the_set_up_command_prepares_each_new_worktree_once(make_rig: Callable[.
     script = "import os; open('ready', 'a').write('x'); print('prepared', os.getcwd())"
     rig = make_rig(worktree_setup=f'{sys.executable} -c "{script}"')
     first(rig.context.root)
-    job = rig.run("go_on()", f"{put('new.txt', 'new')}; remember(open('ready').read()); "
-                  f"done({rig.note()!r})")
+    job = rig.run(
+        "go_on()", f"{put('new.txt', 'new')}; remember(open('ready').read()); done({rig.note()!r})"
+    )
     assert rig.trace(job) == ["x"]
     assert "prepared" in rig.messages(job, "prepared")[0]
     assert "ready" not in git(rig.context.root, "ls-tree", "--name-only", LANDED)

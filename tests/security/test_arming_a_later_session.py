@@ -83,8 +83,8 @@ ATTACKS = {
     "a submodule": (
         "os.mkdir('sub'); os.chdir('sub'); subprocess.run(['git', 'init', '-q', '.']); "
         "open('x', 'w').write('x'); subprocess.run(['git', 'add', 'x']); "
-        "subprocess.run(['git', '-c', 'user.name=T', '-c', 'user.email=t@e', 'commit', '-qm', 'x']);"
-        " os.chdir('..')"
+        "subprocess.run(['git', '-c', 'user.name=T', '-c', 'user.email=t@e', 'commit', '-qm', "
+        "'x']); os.chdir('..')"
     ),
     "another case": "open('Agents.MD', 'w').write('PLANTED')",
     "a merge driver": "open('.gitattributes', 'w').write('* merge=union')",
@@ -94,12 +94,12 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_nothing_of_such_a_change_is_landed_by_itself(rig: Rig, attack: str) -> None:
     root = rig.context.root
-    before = git(root, "rev-parse", "HEAD"), sorted(os.listdir(root))
+    before = git(root, "rev-parse", "HEAD"), sorted(root.iterdir())
     job = rig.run(f"{attack}; open('new.txt', 'w').write('new'); done({rig.note()!r})")
     view = rig.view(job)
     assert (view["job"]["status"], view["attention"]["marker"]) == ("QUEUED", "!")
     assert "a later session would run or follow" in view["job"]["changes"]
-    assert (git(root, "rev-parse", "HEAD"), sorted(os.listdir(root))) == before
+    assert (git(root, "rev-parse", "HEAD"), sorted(root.iterdir())) == before
     assert git(root, "branch", "--list", "longhouse/landed") == ""
 
 

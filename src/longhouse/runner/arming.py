@@ -63,7 +63,9 @@ _FILES = {
 """Patterns of file names, anywhere in the tree."""
 _PATTERNS = [(re.compile(f"(?:{pattern})", re.DOTALL), why) for pattern, why in _FILES.items()]
 
-_IGNORED = re.compile("[\u00ad\u034f\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
 _LINK, _SUBMODULE = "120000", "160000"
 _HOPS = 10
 
@@ -82,9 +84,7 @@ def arming(changes: Iterable[Changed], links: Mapping[str, str]) -> dict[str, st
     `links` are all symbolic links of the tree after the change: what a link with such a name
     leads to counts as well.
     """
-    behind = {
-        _through(path, links): why for path in links if (why := reason(path)) is not None
-    }
+    behind = {_through(path, links): why for path in links if (why := reason(path)) is not None}
     found = {}
     for one in changes:
         if why := _why(one, behind):

@@ -106,7 +106,6 @@ class Repository(NamedTuple):
         pinned |= identity or {}
         return _run(words, self.work_tree, _ENVIRONMENT | pinned, stdin, to)
 
-
     def asks(self, *words: str) -> str | None:
         """The text that git answers; None if it answers no, which is exit code 1."""
         try:

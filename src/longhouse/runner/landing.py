@@ -13,7 +13,6 @@ import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
 
-from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.trim import clip_text
 from longhouse.runner.git import FAILED, Repository, said
 
@@ -30,10 +29,8 @@ _MERGES = (2, 38)
 """The first version of git whose merge-tree writes a tree."""
 
 
-class NotLanded(LonghouseError):
-    """The changes cannot be landed now; the message says why."""
-
-    code = "NOT_LANDED"
+class NotLanded(Exception):
+    """The changes cannot be landed now; the text says why."""
 
 
 class Message(NamedTuple):
@@ -161,7 +158,7 @@ class LandedBranch:
             tree = self._commits.merged(landed, head)
         except NotLanded as error:
             where = f"git -C {self._theirs.work_tree} merge {BRANCH}"
-            return Tip(head, landed, f"{BRANCH} and HEAD do not merge ({error.message}): {where}")
+            return Tip(head, landed, f"{BRANCH} and HEAD do not merge ({error}): {where}")
         when = max(map(self._commits.date_of, (landed, head)))
         message = Message(f"Merge HEAD into {BRANCH}", "", "-", "-", "merge", when)
         merge = self._commits.commit(tree, (landed, head), message)

@@ -67,13 +67,11 @@ class Outcome(NamedTuple):
         return f"Its changes are {landed}. The work tree was left as it is: {self.left[:200]}. {FOLLOW}"
 
 
-def worktree_of(
-    folder: Path, cache: Path, workspace: str, job: str, *, store: Path
-) -> Worktree:
+def worktree_of(folder: Path, cache: Path, workspace: str, job: str, *, store: Path) -> Worktree:
     """The worktree of a job, in the cache; one that an older version made in the store is used."""
     old = Worktree(folder, store / "worktrees" / workspace, job, store=store)
-    return old if old.is_here else Worktree(
-        folder, cache / "worktrees" / workspace, job, store=store
+    return (
+        old if old.is_here else Worktree(folder, cache / "worktrees" / workspace, job, store=store)
     )
 
 
@@ -231,7 +229,7 @@ class Worktree:
                 tree = self._ours.git("write-tree").decode().strip()
                 LandedBranch(theirs, self._ours).prepared(note["base"], tree, message)
         except NotLanded as error:
-            return f"its changes do not land on {BRANCH}: {error.message}"
+            return f"its changes do not land on {BRANCH}: {error}"
         except FAILED as error:
             return f"its changes do not land on {BRANCH}: {said(error)}"
         return None
@@ -275,7 +273,7 @@ class Worktree:
                 at = commit or branch.tip().commit
                 return Outcome(commit, left=follow(theirs, at, self._ours.git_dir))
         except NotLanded as error:
-            return Outcome(held=f"its changes do not land on {BRANCH}: {error.message}")
+            return Outcome(held=f"its changes do not land on {BRANCH}: {error}")
         except FAILED as error:
             return Outcome(held=f"its changes do not land on {BRANCH}: {said(error)}")
 
