@@ -159,7 +159,7 @@ def test_each_store_has_a_folder_of_its_own_in_the_users_cache(tmp_path: Path) -
 def test_without_a_home_the_cache_folder_is_asked_for_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longhouse.config.environment._user", lambda: "no-such-user")
+    monkeypatch.setattr("longhouse.config.environment._home", lambda: "")
     with pytest.raises(InvalidInput) as refused:
         load({"dir": str(tmp_path)}, environ={}, cwd=tmp_path)
     assert "HOME" in refused.value.message

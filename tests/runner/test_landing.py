@@ -82,7 +82,8 @@ def test_a_job_after_another_sees_its_change_though_the_work_tree_is_dirty(rig: 
 
 @pytest.mark.parametrize("name", ["c.txt", "a.txt"])
 def test_what_two_jobs_did_at_once_is_merged_and_what_clashes_is_held(rig: Rig, name: str) -> None:
-    root, other = rig.context.root, []
+    root = rig.context.root
+    other: list[str] = []
 
     def meanwhile() -> None:
         if not other:
@@ -110,7 +111,7 @@ def test_commits_of_the_person_are_merged_in_and_new_work_starts_from_both(rig: 
     job = work(rig, "assert open('a.txt').read() == 'dirty\\n'; open('new.txt'); " + put("x", "x"))
     assert rig.status(job) == "DONE"
     assert git(root, "status", "--porcelain") == ""
-    assert {"new.txt", "x"} <= set(os.listdir(root))
+    assert {"new.txt", "x"} <= {one.name for one in root.iterdir()}
     assert git(root, "merge-base", "--is-ancestor", "main", LANDED) == ""
 
 
@@ -128,7 +129,7 @@ def test_where_the_persons_commits_do_not_merge_nothing_lands_until_they_do(rig:
 
 
 @pytest.mark.parametrize(
-    ("prepare", "why"),
+    "prepare,why",
     [
         ("(root / 'new.txt').write_text('untracked')", "new.txt is not in git"),
         ("(root / 'b').write_text('b'); git(root, 'add', 'b')", "uncommitted changes: b"),
@@ -147,7 +148,7 @@ def test_a_work_tree_that_is_not_simply_clean_is_left_and_told(
     rig: Rig, prepare: str, why: str
 ) -> None:
     root = rig.context.root
-    eval(f"[{prepare.replace('; ', ', ')}]", {"root": root, "git": git})  # noqa: S307
+    eval(f"[{prepare.replace('; ', ', ')}]", {"root": root, "git": git})
     before = {
         name: (root / name).read_text() for name in ("new.txt", "b") if (root / name).exists()
     }
@@ -214,7 +215,8 @@ def test_changes_land_in_every_kind_of_repository(
     rig = make_rig()
     root = rig.context.root
     if kind == "shallow":
-        first(rig.base / "origin" if (rig.base / "origin").mkdir() is None else root)
+        (rig.base / "origin").mkdir()
+        first(rig.base / "origin")
         git(rig.base / "origin", "commit", "-q", "--allow-empty", "-m", "second")
         root.rmdir()
         git(rig.base, "clone", "-q", "--depth", "1", f"file://{rig.base / 'origin'}", str(root))
@@ -350,7 +352,7 @@ def test_the_set_up_command_prepares_each_new_worktree_once(make_rig: Callable[.
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    "command,why",
     [
         (f"{sys.executable} -c \"import sys; sys.exit('no network')\"", "no network"),
         ("/no/such/program", "cannot be started"),

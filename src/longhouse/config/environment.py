@@ -91,17 +91,18 @@ def cache_home(environ: Mapping[str, str] | None = None) -> Path | None:
     base = known.get("XDG_CACHE_HOME", "")
     if base.startswith("/"):  # the specification says to ignore a relative one
         return Path(base)
-    home = known.get("HOME") or os.path.expanduser(f"~{_user()}")
+    home = known.get("HOME") or _home()
     return Path(home, ".cache") if home.startswith("/") else None
 
 
-def _user() -> str:
+def _home() -> str:
+    """The home directory in the user database; empty if this user is not there."""
     import pwd
 
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:
-        return "nobody-in-the-user-database"
+        return ""
 
 
 class ClientHomes(NamedTuple):

@@ -27,16 +27,48 @@ _OURS = "Longhouse reads its settings there"
 
 _FOLDERS = {
     **dict.fromkeys(
-        ".claude .codex .cursor .gemini .qwen .opencode .windsurf .roo .continue .kiro .junie "
-        ".augment .amp .crush .goose .agents .agent .clinerules .mcp".split(),
+        [
+            ".claude",
+            ".codex",
+            ".cursor",
+            ".gemini",
+            ".qwen",
+            ".opencode",
+            ".windsurf",
+            ".roo",
+            ".continue",
+            ".kiro",
+            ".junie",
+            ".augment",
+            ".amp",
+            ".crush",
+            ".goose",
+            ".agents",
+            ".agent",
+            ".clinerules",
+            ".mcp",
+        ],
         _AGENT,
     ),
-    **dict.fromkeys(".vscode .idea .devcontainer .zed .fleet .vim .nvim".split(), _EDITOR),
-    **dict.fromkeys(".mise .direnv".split(), _SHELL),
-    **dict.fromkeys(".githooks .git-hooks .husky .lefthook".split(), _HOOK),
     **dict.fromkeys(
-        ".github .gitlab .circleci .buildkite .woodpecker .forgejo .gitea .teamcity .semaphore "
-        ".azure-pipelines .builds".split(),
+        [".vscode", ".idea", ".devcontainer", ".zed", ".fleet", ".vim", ".nvim"], _EDITOR
+    ),
+    **dict.fromkeys([".mise", ".direnv"], _SHELL),
+    **dict.fromkeys([".githooks", ".git-hooks", ".husky", ".lefthook"], _HOOK),
+    **dict.fromkeys(
+        [
+            ".github",
+            ".gitlab",
+            ".circleci",
+            ".buildkite",
+            ".woodpecker",
+            ".forgejo",
+            ".gitea",
+            ".teamcity",
+            ".semaphore",
+            ".azure-pipelines",
+            ".builds",
+        ],
         _CI,
     ),
     ".git": _GIT,

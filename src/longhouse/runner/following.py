@@ -1,4 +1,4 @@
-"""Brings the person's work tree to what was landed: a fast-forward of a clean work tree, or nothing.
+"""Brings the person's work tree to what was landed: a fast-forward of a clean one, or nothing.
 
 Files are written through a git directory of our own, so that no filter or hook of the repository
 runs; git's own lock of the index keeps other git commands out meanwhile. The branch moves last, by
@@ -61,7 +61,7 @@ def follow(theirs: Repository, commit: str, scratch: Path) -> str | None:
             except FAILED:
                 ours.git("read-tree", "-m", "-u", commit, head)
                 raise
-            os.replace(lock, theirs.git_dir / "index")
+            lock.replace(theirs.git_dir / "index")
     except _Left as why:
         return str(why)
     except FAILED as error:
@@ -152,11 +152,10 @@ def _refuse_in_the_way(top: Path, name: bytes, moving: dict[bytes, tuple[bytes, 
     parts = name.split(b"/")
     for count in range(1, len(parts) + 1):
         part = b"/".join(parts[:count])
-        path = os.path.join(os.fsencode(top), part)
-        leads_on = count < len(parts) and os.path.isdir(path) and not os.path.islink(path)
-        if os.path.lexists(path) and not leads_on and part not in moving:
-            raise _Left(f"{_shown(part)} is not in git and would be replaced")
-        if count == len(parts) and os.path.lexists(path) and moving[name][0] == _GONE:
+        path = top / os.fsdecode(part)
+        leads_on = count < len(parts) and path.is_dir() and not path.is_symlink()
+        tracked = moving.get(part, (_GONE, _GONE))[0] != _GONE
+        if os.path.lexists(path) and not leads_on and not tracked:
             raise _Left(f"{_shown(part)} is not in git and would be replaced")
 
 

@@ -1,9 +1,9 @@
 """Finished changes of jobs, as commits on the branch `longhouse/landed` of the person's repository.
 
 Commits and merges are made in a git directory of our own, over an empty work tree: no hook, filter,
-merge driver, attribute, replacement or configuration of the repository has any say. Then the objects
-are checked and copied, and the branch moves by compare-and-swap. The branch always contains the
-person's HEAD; where the two do not merge, nothing is landed until the person has merged them.
+merge driver, attribute, replacement or configuration of the repository has any say. Then the
+objects are checked and copied, and the branch moves by compare-and-swap. The branch always contains
+the person's HEAD; where the two do not merge, nothing is landed until the person has merged them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Locks that end with their process: they tell a folder in use from one that a killed runner left."""
+"""Locks that end with their process: they tell a folder in use from one that was left behind."""
 
 from __future__ import annotations
 

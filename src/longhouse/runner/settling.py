@@ -72,11 +72,11 @@ def _look_at(context: RunnerContext, worktree: Worktree, job: str) -> None:
     if found.get("changes") and due:
         if why := settle(context, worktree, job, due):
             context.log("changes.wait", job=job, path=str(worktree.path), why=why)
-    elif found["status"] == "DONE":
+    elif found["status"] == "DONE" or (
+        found["status"] == "CANCELED" and _kept_as_patch(context, worktree, job)
+    ):
         worktree.remove()
-    elif found["status"] == "CANCELED" and _kept_as_patch(context, worktree, job):
-        worktree.remove()
-    if not worktree.is_here:
+    if not worktree.path.exists():
         lock_of(context, job).unlink(missing_ok=True)
         context.log("worktree.swept", job=job, status=found["status"], path=str(worktree.path))
 

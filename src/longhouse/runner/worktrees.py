@@ -64,7 +64,8 @@ class Outcome(NamedTuple):
         landed = f"landed on {BRANCH} as {self.commit[:12]}" if self.commit else f"on {BRANCH}"
         if self.left is None:
             return f"Its changes are {landed}; the work tree follows."
-        return f"Its changes are {landed}. The work tree was left as it is: {self.left[:200]}. {FOLLOW}"
+        why = self.left[:200]
+        return f"Its changes are {landed}. The work tree was left as it is: {why}. {FOLLOW}"
 
 
 def worktree_of(folder: Path, cache: Path, workspace: str, job: str, *, store: Path) -> Worktree:
@@ -239,7 +240,7 @@ class Worktree:
         return bool(self._read_note().get("prepared"))
 
     def prepared(self) -> None:
-        """Note that the set-up command has run; new files that it left are no changes of the job."""
+        """Note that the set-up command has run; new files it left are no changes of the job."""
         listed = self._ours.git("ls-files", "-z", "--others", "--exclude-standard", "--directory")
         lines = [_pattern(name) for name in listed.split(b"\0") if name]
         with (self._ours.git_dir / "info" / "exclude").open("ab") as file:
@@ -312,7 +313,7 @@ class Worktree:
         """Remove the worktrees of ours that are gone from git's own list, and no others."""
         home = os.path.realpath(self.path.parent)
         for path, _ in worktrees(repository):
-            ours = os.path.realpath(os.path.dirname(path)) == home
+            ours = os.path.realpath(Path(path).parent) == home
             if ours and not os.path.lexists(path):
                 repository.git("worktree", "remove", "--force", path)
 
@@ -327,7 +328,7 @@ class Worktree:
             json.dump(note, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(fresh, self._note)
+        fresh.replace(self._note)
 
     def _clear(self) -> None:
         """Delete the note and both folders; symbolic links are removed, never followed."""

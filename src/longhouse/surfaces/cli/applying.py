@@ -1,8 +1,8 @@
 """`longhouse job apply`: lands a job's pending changes on `longhouse/landed`, or drops them.
 
 They are in the job's worktree, on the machine that ran it. The branch gets all of the changes or
-none, a clean work tree follows, and a run that stopped in between can simply be repeated. Files that
-would arm a later session need an explicit word, which only a manager may give.
+none, a clean work tree follows, and a run that stopped in between can simply be repeated. Files
+that would arm a later session need an explicit word, which only a manager may give.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.output import tame
 from longhouse.surfaces.cli.spec import Shown
 
 if TYPE_CHECKING:
