@@ -15,6 +15,9 @@ import pytest
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
 from longhouse.runner.arming import Changed, arming, reason
+from longhouse.runner.landing import Message
+from longhouse.runner.settling import sweep
+from longhouse.runner.worktrees import worktree_of
 from tests.runner.kit import Rig
 from tests.runner.test_worktrees import git
 
@@ -135,9 +138,11 @@ def test_an_agent_may_not_say_the_word(rig: Rig) -> None:
 
 
 def test_a_sweep_never_says_the_word(rig: Rig) -> None:
-    from longhouse.runner.settling import sweep
-
     job = rig.run(f"{ATTACKS['a new file']}; done({rig.note()!r})")
+    sweep(rig.context)
+    place = (rig.context.root, rig.context.cache, "acme", job)
+    said = Message("Look", "", "acme", job, "codex", 1)
+    worktree_of(*place, store=rig.context.home).due(said)  # left by an earlier run of the job
     sweep(rig.context)
     assert rig.status(job) == "QUEUED"
     assert git(rig.context.root, "branch", "--list", "longhouse/landed") == ""

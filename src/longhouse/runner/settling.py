@@ -29,7 +29,12 @@ def lock_of(context: RunnerContext, job: str) -> Path:
 
 
 def settle(context: RunnerContext, worktree: Worktree, job: str, message: Message) -> str | None:
-    """Land a job's changes, record that, and remove its worktree; returns why they wait."""
+    """Land a job's changes, record that, and remove its worktree; returns why they wait.
+
+    Nobody says the word here, whatever an earlier run of the job noted as due.
+    """
+    if why := worktree.obstacle():
+        return why
     outcome = worktree.land(message)
     if outcome.held:
         return outcome.held
