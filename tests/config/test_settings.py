@@ -125,3 +125,16 @@ def test_a_database_is_known_by_where_it_is_and_not_by_who_asks(
     settings = load({"db": db}, environ=HOME, cwd=repository)
     assert (settings.store, settings.names_a_store) == (store, True)
     assert not load({}, environ=HOME, cwd=repository).names_a_store
+
+
+def test_each_store_has_a_folder_of_its_own_in_the_users_cache(tmp_path: Path) -> None:
+    def cache(name: str, **environ: str) -> Path:
+        return load({"dir": str(tmp_path / name)}, environ=environ, cwd=tmp_path).cache
+
+    one, other = cache("one", HOME="/home/ann"), cache("other", HOME="/home/ann")
+    assert one != other
+    assert one.parent == other.parent == Path("/home/ann/.cache/longhouse")
+    assert cache("one", HOME="/home/ann", XDG_CACHE_HOME="/fast").parent == Path("/fast/longhouse")
+    assert cache("one", HOME="/home/ann", XDG_CACHE_HOME="fast") == one
+    assert cache("one", HOME="/home/ann", LONGHOUSE_CACHE="/big").parent == Path("/big/longhouse")
+    assert cache("one") == tmp_path / "one" / "cache"

@@ -88,7 +88,7 @@ class Rig:
         self.state = base / "state"
         root = base / "repo"
         root.mkdir()
-        flags = {"dir": str(base / ".longhouse"), "workspace": "acme"}
+        flags = {"dir": str(base / ".longhouse"), "workspace": "acme", "cache": str(base / "cache")}
         settings = load(flags, environ={}, cwd=base)
         self.house = House(settings)
         self.wire = HouseWire(self.house)
@@ -109,6 +109,7 @@ class Rig:
             workspace="acme",
             root=root,
             home=settings.dir,
+            cache=settings.cache,
             entry=McpEntry(command=("longhouse", "mcp")),
         )
 

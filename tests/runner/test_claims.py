@@ -170,7 +170,8 @@ def test_a_change_of_jobs_is_told_at_once_and_renews_no_claim(rig: Rig) -> None:
     assert not [cmd for cmd, _ in rig.wire.calls if cmd == "jobs.report"]
 
 
-def test_a_slice_makes_no_call_for_nothing(rig: Rig) -> None:
+def test_a_slice_makes_no_call_for_nothing(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(isolation="none")
     ref = rig.note()
     rig.run(f"done({ref!r})")  # a runner fetches the behavior pack once
     rig.wire.calls.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -85,12 +86,12 @@ def test_committed_work_is_taken_back_as_well(repo: Rig) -> None:
 
 
 class InTheWay:
-    """A DONE job whose changes do not apply, since someone has changed the same line."""
+    """A DONE job whose changes do not land, since someone has committed the same line."""
 
     def __init__(self, repo: Rig) -> None:
         self.file = repo.context.root / "a.txt"
         self.job = repo.job(f"{WRITE}; done({repo.note()!r})")
-        self.kept = repo.context.home / "worktrees" / "acme" / self.job
+        self.kept = repo.context.cache / "worktrees" / "acme" / self.job
         repo.before_slice(1, self._meanwhile)
         work = repo.claim(self.job)
         work()
@@ -98,6 +99,7 @@ class InTheWay:
 
     def _meanwhile(self) -> None:
         self.file.write_text("quite another line\n")
+        git(self.file.parent, "commit", "-qam", "meanwhile")
 
     def apply(self, *flags: str) -> tuple[int, str]:
         """Run `longhouse job apply`; returns the exit code and the output."""
@@ -105,7 +107,12 @@ class InTheWay:
         words = [sys.executable, "-m", "longhouse", "job", "apply", self.job, *flags]
         words += ["--dir", str(repo.context.home), "--workspace", "acme"]
         ran = subprocess.run(
-            words, cwd=repo.context.root, capture_output=True, text=True, check=False
+            words,
+            cwd=repo.context.root,
+            env={**os.environ, "LONGHOUSE_CACHE": str(repo.base / "cache")},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return ran.returncode, ran.stdout + ran.stderr
 
@@ -121,7 +128,7 @@ def test_changes_that_do_not_apply_wait_marked_and_hold_no_runner(repo: Rig) -> 
     assert there.file.read_text() == "quite another line\n"
     assert not (repo.context.root / "new.txt").exists()
     (said,) = repo.messages(there.job, "changes_wait")
-    assert "do not apply" in said
+    assert "do not land" in said
     assert repo("jobs.claim", runner_id="r2")["job"] is None  # nor is what comes after it
     assert repo("jobs.open", job=after)["job"]["waits_for"] == 1
 
@@ -130,7 +137,7 @@ def test_the_radar_names_the_command_that_takes_changes_which_wait(repo: Rig) ->
     there = InTheWay(repo)
     (row,) = repo("jobs.radar")["jobs"]
     assert row["attention"]["marker"] == "!"
-    assert "do not apply" in row["changes"]["why"]
+    assert "do not land" in row["changes"]["why"]
     assert row["changes"]["apply"] == f"longhouse job apply {there.job}"
     assert row["changes"]["drop"] == f"longhouse job apply {there.job} --drop"
     lines = repo.house.call("jobs.radar", {"fmt": "lines"}).text or ""
@@ -146,7 +153,7 @@ def test_changes_that_wait_are_applied_once_the_person_has_made_room(repo: Rig) 
     assert f"longhouse job apply {there.job} --drop" in " ".join(said.split())
     assert repo.status(there.job) == "QUEUED"
 
-    there.file.write_text("one\n")
+    git(there.file.parent, "reset", "-q", "--hard", "HEAD~1")
     code, said = there.apply()
     assert (code, repo.status(there.job)) == (0, "DONE"), said
     assert there.file.read_text() == "one\ntwo\n"
@@ -216,7 +223,7 @@ def test_a_failed_job_changes_nothing_and_keeps_its_worktree(repo: Rig) -> None:
     job = repo.run(f"{WRITE}; answer('FAILED', summary='no')")
     assert repo.status(job) == "FAILED"
     assert (repo.context.root / "a.txt").read_text() == "one\n"
-    assert (repo.context.home / "worktrees" / "acme" / job / "new.txt").exists()
+    assert (repo.context.cache / "worktrees" / "acme" / job / "new.txt").exists()
 
 
 def test_a_job_that_was_given_back_goes_on_in_its_worktree(repo: Rig) -> None:

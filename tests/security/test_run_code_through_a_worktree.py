@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from longhouse.runner.git import FAILED, Repository
+from longhouse.runner.landing import Message
+from longhouse.runner.worktrees import worktree_of
 from tests.runner.kit import Rig
 
 
@@ -84,6 +86,7 @@ def pointed():
     open('.git', 'w').write('gitdir: ' + str(other / '.git') + '\\n')
 CWD = os.getcwd()
 """
+SAID = Message("Look", "", "acme", "JOB-001", "codex", 1)
 
 ATTACKS = {
     "in the repository's configuration": "everywhere()",
@@ -106,11 +109,19 @@ def test_nothing_that_an_agent_plants_for_git_runs(
     )
     job = rig.run(script)
 
-    assert rig.status(job) == "DONE", rig.messages(job, "error")
     assert not (rig.state / job / "PWNED").exists()
-    assert (rig.context.root / "a.txt").read_text() == "one\ntwo\n"
-    assert (rig.context.root / "new.txt").read_text() == "new\n"
-    assert not (rig.context.home / "worktrees" / "acme" / job).exists()
+    if rig.status(job) == "QUEUED":  # attributes and submodules wait for a person, who accepts them
+        assert "a later session" in rig.view(job)["job"]["changes"]
+        place = (rig.context.root, rig.context.cache, "acme", job)
+        outcome = worktree_of(*place, store=rig.context.home).land(SAID)
+        assert outcome.held is None
+    else:
+        assert rig.status(job) == "DONE", rig.messages(job, "error")
+        assert not (rig.context.cache / "worktrees" / "acme" / job).exists()
+    assert not (rig.state / job / "PWNED").exists()
+    monkeypatch.delenv("GIT_DIR")
+    assert git(rig.context.root, "show", "longhouse/landed:a.txt") == "one\ntwo\n"
+    assert git(rig.context.root, "show", "longhouse/landed:new.txt") == "new\n"
 
 
 @pytest.mark.parametrize("attack", ["everywhere()", "nested()"])
@@ -218,7 +229,9 @@ def test_neither_filters_nor_hooks_of_the_repository_run_when_a_worktree_is_made
     job = rig.run(f"open('a.txt', 'a').write('two\\n'); done({ref!r})")
     assert rig.status(job) == "DONE"
     assert not mark.exists()
-    assert (root / "a.txt").read_text() == "one\ntwo\n"
+    assert (root / "a.txt").read_text() == "one\n"  # its filter would have to run
+    assert "goes through a filter" in rig.messages(job, "completed")[0]
+    assert git(root, "show", "longhouse/landed:a.txt") == "one\ntwo\n"
 
 
 @pytest.mark.parametrize(

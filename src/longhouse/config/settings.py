@@ -25,6 +25,7 @@ class Settings(NamedTuple):
     """The resolved value of every setting."""
 
     dir: Path
+    cache: Path
     db: str
     project_root: Path
     workspace: str
@@ -60,8 +61,6 @@ class Settings(NamedTuple):
     changes_every_s: int
     items: str
     transcripts: tuple[Path, ...]
-    cache: Path
-    """The folder for worktrees and scratch files, out of the store and of the work tree."""
     place: StorePlace
     """How the store was found, and what is to be registered when it is made."""
     origins: Mapping[str, str] = {}
@@ -194,6 +193,7 @@ def load(
         values["project_guard"] = _derived_guard(place, db)
     values["port"] = 0 if values["port"] is None else values["port"]
     values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
+    values["cache"] = _cache(pick("cache", None), place)
     values["transcripts"] = _transcripts(pick("transcripts", ()), environ)
     if token := _token(sources):
         values["token"], origins["token"] = token.value, token.where
@@ -202,7 +202,6 @@ def load(
         db=db,
         project_root=root,
         workspace=pick("workspace", place.workspace),
-        cache=place.cache,
         origins=origins,
         place=place,
         **values,
@@ -233,6 +232,13 @@ def _transcripts(added: tuple[str, ...], environ: Mapping[str, str] | None) -> t
     homes = client_homes(environ)
     own = (Path(str(part)).expanduser().absolute() for part in added)
     return (homes.codex / "sessions", homes.claude / "projects", *own)
+
+
+def _cache(given: Any, place: StorePlace) -> Path:
+    """The folder for worktrees and scratch files; the runner creates it on demand."""
+    if not given:
+        return place.cache
+    return Path(str(given)).expanduser().absolute() / "longhouse" / place.cache.name
 
 
 def _artifacts(given: str, folder: Path) -> Path:

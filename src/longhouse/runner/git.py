@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -32,6 +32,7 @@ __all__ = [
     "found_at",
     "private",
     "said",
+    "why_not_git",
 ]
 
 TIMEOUT_S = 120
@@ -54,9 +55,15 @@ _OFF = {
     "core.untrackedCache": "false",
     "core.protectHFS": "true",
     "core.protectNTFS": "true",
+    "core.commitGraph": "false",
+    "core.splitIndex": "false",
+    "commit.gpgSign": "false",
+    "gpg.program": "false",
     "credential.helper": "",
     "diff.external": "",
     "diff.ignoreSubmodules": "all",
+    "merge.default": "text",
+    "merge.renormalize": "false",
     "submodule.recurse": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -69,6 +76,8 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
     "LC_ALL": "C",
 }
 
@@ -85,12 +94,44 @@ class Repository(NamedTuple):
         stdin: bytes = b"",
         to: IO[bytes] | None = None,
         index: Path | None = None,
+        identity: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Run git on it; the output is returned, or written to the file `to`."""
+        """Run git on it; the output is returned, or written to the file `to`.
+
+        `identity` holds git's variables for the author and committer of a new commit.
+        """
         pinned = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
         if index is not None:
             pinned["GIT_INDEX_FILE"] = str(index)
+        pinned |= identity or {}
         return _run(words, self.work_tree, _ENVIRONMENT | pinned, stdin, to)
+
+    def asks(self, *words: str) -> str | None:
+        """The text that git answers; None if it answers no, which is exit code 1."""
+        try:
+            return self.git(*words).decode("utf-8", "surrogateescape").rstrip("\n")
+        except subprocess.CalledProcessError as error:
+            if error.returncode == 1:
+                return None
+            raise
+
+
+def why_not_git(folder: Path) -> str | None:
+    """Why no worktree can start from a folder that has no fault: no git, or no commit yet.
+
+    None if there is a commit, or if something else is wrong, which `found_at` then reports.
+    """
+    try:
+        _run(("rev-parse", "--git-dir"), folder, _searching(), b"", None)
+    except FileNotFoundError:
+        return "git is not installed"
+    except FAILED as error:
+        return "it is not in a git repository" if "not a git repository" in said(error) else None
+    try:
+        _run(("rev-parse", "--verify", "--quiet", "HEAD"), folder, _searching(), b"", None)
+    except subprocess.CalledProcessError as error:
+        return "its repository has no commit yet" if error.returncode == 1 else None
+    return None
 
 
 def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
@@ -99,13 +140,16 @@ def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
     Call it before an agent has worked there. Only here does git search for the repository, so the
     user's configuration is read: it says which folders owned by others are safe.
     """
-    searching = {name: _ENVIRONMENT[name] for name in _ENVIRONMENT if "GLOBAL" not in name}
-    searching |= {"GIT_CONFIG_NOSYSTEM": "0"}
     asked = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects")
     words = ("rev-parse", "--path-format=absolute", *asked, "--show-object-format", "HEAD")
-    out = _run(words, folder, searching, b"", None).decode("utf-8", "surrogateescape")
+    out = _run(words, folder, _searching(), b"", None).decode("utf-8", "surrogateescape")
     top, git_dir, objects, object_format, head = out.split("\n")[:5]
     return Repository(Path(git_dir), Path(top)), Path(objects), head, object_format
+
+
+def _searching() -> dict[str, str]:
+    kept = {name: value for name, value in _ENVIRONMENT.items() if "GLOBAL" not in name}
+    return kept | {"GIT_CONFIG_NOSYSTEM": "0"}
 
 
 @contextmanager
@@ -148,6 +192,8 @@ def private(git_dir: Path, work_tree: Path, objects: Path, object_format: str) -
     made.git("init", "--quiet", "--template=", f"--object-format={object_format}")
     (git_dir / "objects" / "info").mkdir(exist_ok=True)
     (git_dir / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
+    with suppress(FileNotFoundError):  # a shallow clone lacks the parents of some commits
+        shutil.copyfile(objects.parent / "shallow", git_dir / "shallow")
     return made
 
 

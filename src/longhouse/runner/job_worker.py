@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import re
 import socket
-import tempfile
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,19 @@ from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.changed_files import SharedTree, TreeWatch, left_out
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
 from longhouse.runner.executors.base import ClaimedJob, Executor
-from longhouse.runner.git import FAILED
+from longhouse.runner.git import FAILED, why_not_git
 from longhouse.runner.job_control import JobControl, RunnerLeaving
+from longhouse.runner.landing import Message
+from longhouse.runner.locks import held, held_folder
 from longhouse.runner.outputs import Outputs
+from longhouse.runner.preparing import prepare
 from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.sessions import SessionFile
+from longhouse.runner.settling import lock_of, settle
 from longhouse.runner.slice_loop import SliceLoop, Workplace, open_job
 from longhouse.runner.slice_state import Ending
 from longhouse.runner.trouble import NoRoom, NotHere, unable
-from longhouse.runner.worktrees import NoWorktree, Worktree
+from longhouse.runner.worktrees import NoWorktree, Worktree, worktree_of
 
 __all__ = ["JobWorker"]
 
@@ -72,6 +77,7 @@ class JobWorker:
         self._entry = context.entry._replace(token=agent_token)
         self._meta: dict[str, Any] = claimed.get("meta") or {}
         self._way = context.way_to_run(self._meta)
+        self._title = ""
         self._session = SessionFile(context.home / "sessions" / context.workspace, self.job_id)
 
     @property
@@ -127,18 +133,31 @@ class JobWorker:
         if job.model is not None and not re.match(MODEL_NAME, job.model):
             why = f"meta.executor_model: {job.model[:40]!r} is not a valid model name"
             return self._end(Ending("FAILED", why, []))
+        self._title = job.title
         self._log("job.started", executor=executor.name, title=job.title)
-        try:
-            scratch = tempfile.TemporaryDirectory(prefix="longhouse-", ignore_cleanup_errors=True)
-        except OSError as error:
-            raise unable("no scratch folder can be created", error) from error
-        with scratch as folder:
-            return self._work(job, executor, view, Path(folder))
+        with ExitStack() as opened:
+            try:
+                at = self._context.cache / "scratch"
+                scratch = opened.enter_context(held_folder(at))
+            except OSError as error:
+                raise unable("no scratch folder can be created", error) from error
+            return self._work(job, executor, view, scratch)
 
     def _work(
         self, job: ClaimedJob, executor: Executor, view: dict[str, Any], scratch: Path
     ) -> None:
-        worktree = self._worktree(job)
+        with ExitStack() as opened:
+            worktree = self._worktree(job, opened)
+            self._work_in(worktree, job, executor, view, scratch)
+
+    def _work_in(
+        self,
+        worktree: Worktree | None,
+        job: ClaimedJob,
+        executor: Executor,
+        view: dict[str, Any],
+        scratch: Path,
+    ) -> None:
         cwd = worktree.path if worktree else self._context.root
         files = worktree.changed_files(self._context.root) if worktree else self._shared_files()
         loop = SliceLoop(
@@ -169,7 +188,7 @@ class JobWorker:
         if patch:
             refs = [*self._stored_patch(patch), *refs]
         if worktree and patch and ending.status == "DONE":
-            return self._end_with(worktree, patch, ending._replace(refs=refs))
+            return self._end_with(worktree, self._message(ending), ending._replace(refs=refs))
         if unread and ending.status == "DONE":
             ending = ending._replace(status="FAILED", proof=[])
         kept = unread or ("it is not DONE" if patch else None)
@@ -186,25 +205,32 @@ class JobWorker:
             worktree.remove()
         return None
 
-    def _end_with(self, worktree: Worktree, patch: bytes, ending: Ending) -> None:
-        """Complete a job whose changes are still in its worktree, then apply them.
+    def _end_with(self, worktree: Worktree, message: Message, ending: Ending) -> None:
+        """Complete a job whose changes are still in its worktree, then land them.
 
-        Completing first proves that the claim still held. If the runner dies in between, or the
-        changes do not apply, the job shows `!` until someone applies or drops them; no runner
-        waits for that.
+        Completing first proves that the claim still held. If the runner dies in between, the next
+        one lands them (sweeping.py). If they cannot be landed, the job shows `!` until someone
+        applies or drops them; no runner waits for that.
         """
-        obstacle = worktree.obstacle(patch)
-        why = obstacle or "its changes are about to be applied"
+        obstacle = worktree.obstacle() or worktree.untried(message)
+        if obstacle is None:
+            worktree.due(message)
+        why = obstacle or "its changes are about to be landed"
         where = f"{why} (from {worktree.path} on {socket.gethostname()} into {worktree.home})"
         self.claim.complete("DONE", ending.summary, ending.refs, proof=ending.proof, changes=where)
-        obstacle = obstacle or worktree.bring_home(patch)
-        if obstacle:
-            self._log("changes.wait", path=str(worktree.path), why=obstacle)
+        if obstacle is None:
+            self._landed(worktree, message)
         else:
-            told = {"changed": worktree.changed(self._context.root)}
-            self._context.plane.write("jobs.apply", job=self.job_id, outcome="applied", **told)
-            worktree.remove()
+            self._log("changes.wait", path=str(worktree.path), why=obstacle)
         self._ended(ending)
+
+    def _landed(self, worktree: Worktree, message: Message) -> None:
+        if why := settle(self._context, worktree, self.job_id, message):
+            self._log("changes.wait", path=str(worktree.path), why=why)
+
+    def _message(self, ending: Ending) -> Message:
+        named = (self._context.workspace, self.job_id, self.executor or "agent")
+        return Message(self._title, ending.summary, *named, int(time.time()))
 
     def _ended(self, ending: Ending) -> None:
         self._log("job.ended", status=ending.status, summary=ending.summary[:120])
@@ -235,19 +261,42 @@ class JobWorker:
             meta=self._meta,
         )
 
-    def _worktree(self, job: ClaimedJob) -> Worktree | None:
-        """A worktree if the job or the runner asks for one; a job cannot override the runner."""
-        if "worktree" not in (job.meta.get("isolation"), self._context.options.isolation):
+    def _worktree(self, job: ClaimedJob, opened: ExitStack) -> Worktree | None:
+        """A worktree for a job that writes, or asks for one; None: it works in the shared folder.
+
+        A job cannot override the runner. Without a repository or a commit there is no worktree;
+        the job says so, unless it asked for one itself: then another runner may have it.
+        """
+        context, asked = self._context, job.meta.get("isolation") == "worktree"
+        writes = context.options.sandbox != "read-only"
+        if not asked and not (writes and context.options.isolation == "worktree"):
             return None
-        home = self._context.home / "worktrees" / job.workspace
-        worktree = Worktree(self._context.root, home, job.id, store=self._context.home)
+        if not asked and (why := why_not_git(context.root)):
+            self._log("worktree.none", why=why)
+            self.claim.report("shared_folder", f"works in {context.root} itself: {why}")
+            return None
         try:
+            opened.enter_context(held(lock_of(context, job.id)))
+            places = (context.root, context.cache, job.workspace, job.id)
+            worktree = worktree_of(*places, store=context.home)
             worktree.open()
         except NoWorktree as error:
             if isinstance(error.__cause__, OSError):
                 raise unable("no worktree can be created", error.__cause__) from error
             raise NotHere(f"no worktree can be created: {error.message}") from error
+        except OSError as error:
+            raise unable("no worktree can be created", error) from error
+        if worktree.trouble:
+            self._log("landing.trouble", why=worktree.trouble)
+            self.claim.report("diverged", f"starts from HEAD: {worktree.trouble}")
+        self._prepare(worktree)
         return worktree
+
+    def _prepare(self, worktree: Worktree) -> None:
+        said = prepare(worktree, worktree.path, self._context.options, self.control)
+        if said is not None:
+            self._log("worktree.prepared", path=str(worktree.path), said=said)
+            self.claim.report("prepared", f"the set-up command has run: {said or 'no output'}")
 
     def _shared_files(self) -> TreeWatch | None:
         """Finds which files change in the shared work tree; None without git."""

@@ -21,6 +21,7 @@ from longhouse.runner.claim import new_agent_token
 from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.job_worker import JobWorker
 from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.settling import sweep
 from longhouse.runner.slice_files import account_for_lost
 from longhouse.runner.tool_tasks.speaker import TaskSpeaker
 
@@ -31,6 +32,7 @@ REST_S = 2.0
 GONE_S = 30.0
 CLAIM_S = 10.0
 SHORT_S = (15.0, 600.0)
+SWEEP_S = 600.0
 
 
 def offers_of(context: RunnerContext) -> dict[str, Any]:
@@ -82,6 +84,7 @@ class Runner:
         self._short_s = 0.0
         self._rests_until = time.monotonic()
         self._why = ""
+        self._swept_at = time.monotonic()
 
     def run(self) -> int:
         """Work until told to stop; returns the exit code."""
@@ -142,6 +145,7 @@ class Runner:
 
     def _scout(self) -> None:
         self._account()
+        self._sweep()
         try:
             if self._once:
                 self._are_queued()
@@ -175,6 +179,8 @@ class Runner:
                     misses += 1
                     self._leave.wait(min(0.02 * 2**misses, REST_S))
                 claimable = self._await_work()
+                if time.monotonic() > self._swept_at + SWEEP_S:
+                    self._sweep()
 
     def _are_queued(self) -> bool:
         """Whether any job is queued. Jobs whose lease expired can be claimed too, but only
@@ -281,6 +287,16 @@ class Runner:
             account_for_lost(self._context)
         except Exception as error:  # jobs continue without it
             self._context.log("slice.uncounted", why=repr(error))
+
+    def _sweep(self) -> None:
+        """Land what a killed runner left due, and remove what nobody needs."""
+        self._swept_at = time.monotonic()
+        if self._context.dry_run or not self._takes_jobs:
+            return
+        try:
+            sweep(self._context)
+        except Exception as error:  # jobs continue without it
+            self._context.log("worktree.unswept", why=repr(error))
 
     def _rest(self, *, short: bool) -> None:
         """Take no jobs for a while if the machine is out of space, longer each time."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -77,7 +78,18 @@ OPTIONS = (
         "workspace-write",
         choices=("read-only", "workspace-write", "full"),
     ),
-    Option("isolation", "give each job its own git worktree", "none", choices=("none", "worktree")),
+    Option(
+        "isolation",
+        "give each job that may write its own git worktree, if there is a repository",
+        "worktree",
+        choices=("none", "worktree"),
+    ),
+    Option(
+        "worktree_setup",
+        "a command that prepares each new worktree, such as 'npm ci' (default: none)",
+        None,
+    ),
+    Option("worktree_setup_s", "how long that command may take", 600, 1, 86_400),
     Option(
         "skill_profile",
         "the behavior pack for jobs that name none",
@@ -114,6 +126,8 @@ class Options(NamedTuple):
     claude_bin: str | None
     sandbox: Sandbox
     isolation: str
+    worktree_setup: str | None
+    worktree_setup_s: int
     skill_profile: str
     skill_max_chars: int
 
@@ -161,6 +175,14 @@ def _checked(option: Option, value: Any, where: str) -> Any:
             f"{where}: {str(value)[:40]!r} is not a valid runner name",
             recovery="use up to 128 letters, digits and ._:/+- after a letter or digit",
         )
+    if option.name == "worktree_setup":
+        try:
+            shlex.split(str(value))
+        except ValueError as error:
+            raise InvalidInput(
+                f"{where}: {str(value)[:80]!r} is not a command: {error}",
+                recovery="write a program and its arguments, quoted as in a shell",
+            ) from None
     return str(value)
 
 

@@ -33,6 +33,8 @@ class RunnerContext(NamedTuple):
     workspace: str
     root: Path
     home: Path
+    cache: Path
+    """Where worktrees and scratch folders are: a folder of this store in the user's cache."""
     entry: McpEntry
     dry_run: bool = False
     policy: str = "safe"

@@ -60,6 +60,7 @@ def build(
         workspace=settings.workspace,
         root=_root(settings, options),
         home=settings.dir,
+        cache=settings.cache,
         entry=entry_for(options, folder=settings.dir, workspace=settings.workspace),
         dry_run=dry_run,
         policy=settings.policy,

@@ -1,8 +1,8 @@
-"""A git worktree per job, if isolation is on; its changes are applied to the work tree at the end.
+"""A git worktree per job; at its end the job's changes are landed (landing.py), or wait.
 
-The shared work tree is changed by a single `git apply`, all or nothing. Changes that do not apply
-stay in the worktree, and the job says where. A job that is taken over on the same machine continues
-in its worktree.
+A worktree starts from the tip of `longhouse/landed`, so a job sees what earlier jobs did. Changes
+that cannot be landed, or that need a person's word (arming.py), stay in the worktree, and the job
+says where. A job that is taken over on the same machine continues in its worktree.
 
 Next to the worktree, out of the agent's reach, are a git directory of the runner's own and a note
 of where the repository is. Both are created before the agent first runs, and all later work goes
@@ -15,23 +15,30 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.arming import Changed, arming
 from longhouse.runner.changed_files import TreeWatch, as_reported, left_out
+from longhouse.runner.following import HOW, follow
 from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
+from longhouse.runner.landing import BRANCH, LandedBranch, Message, NotLanded, worktrees
 
-__all__ = ["NoWorktree", "Worktree"]
+__all__ = ["NoWorktree", "Outcome", "Worktree", "worktree_of"]
 
 PATCH_BYTES = 256 << 20
 """Larger patches are not applied: a patch must fit into memory, and no one would review it."""
 
+FOLLOW = f"To follow: {HOW}"
+MOST_NAMED = 10
 _GITLINK = b"160000 "
+_EVERY = "--ignore-submodules=none"
 
 
 class NoWorktree(LonghouseError):
@@ -40,8 +47,37 @@ class NoWorktree(LonghouseError):
     code = "NO_WORKTREE"
 
 
+class Outcome(NamedTuple):
+    """What became of changes: either the `commit` that was landed, or why they were `held`.
+
+    `left` says why the person's work tree did not follow; None if it did.
+    """
+
+    commit: str | None = None
+    held: str | None = None
+    left: str | None = None
+
+    def told(self) -> str:
+        """In one sentence, for the job's event."""
+        if self.held:
+            return self.held
+        landed = f"landed on {BRANCH} as {self.commit[:12]}" if self.commit else f"on {BRANCH}"
+        if self.left is None:
+            return f"Its changes are {landed}; the work tree follows."
+        why = self.left[:200]
+        return f"Its changes are {landed}. The work tree was left as it is: {why}. {FOLLOW}"
+
+
+def worktree_of(folder: Path, cache: Path, workspace: str, job: str, *, store: Path) -> Worktree:
+    """The worktree of a job, in the cache; one that an older version made in the store is used."""
+    old = Worktree(folder, store / "worktrees" / workspace, job, store=store)
+    return (
+        old if old.is_here else Worktree(folder, cache / "worktrees" / workspace, job, store=store)
+    )
+
+
 class Worktree:
-    """The worktree of one job, in `home`; changes to files in `store` are never applied."""
+    """The worktree of one job, in `home`; changes to files in `store` are never landed."""
 
     def __init__(self, folder: Path, home: Path, job: str, *, store: Path) -> None:
         self.path = home / job
@@ -50,13 +86,15 @@ class Worktree:
         self._ours = Repository(home / f"{job}.git", self.path)
         self._note = home / f"{job}.json"
         self._lock = home / "lock"
+        self.trouble: str | None = None
+        """Why nothing could be landed when the worktree was made."""
 
     def open(self) -> Path:
         """Create the worktree, or reuse it as the last holder left it."""
         if self._note.is_file() and self.path.is_dir() and not self.path.is_symlink():
             return self.path
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._make()
         except FAILED as error:
             self.remove()  # otherwise a partial one would pass for the last holder's
@@ -64,14 +102,20 @@ class Worktree:
         return self.path
 
     def _make(self) -> None:
-        repository, objects, base, object_format = found_at(self._folder)
+        repository, objects, _, object_format = found_at(self._folder)
+        if self.path.resolve().is_relative_to(repository.work_tree.resolve()):
+            inside = "agents can write there; set LONGHOUSE_CACHE to a folder outside"
+            raise PermissionError(errno.EPERM, inside, str(self.path.parent))
         self._clear()
         with self._alone():
-            repository.git("worktree", "prune")
+            self._forget_in(repository)
+            self.path.mkdir(mode=0o700)
+            private(self._ours.git_dir, self.path, objects, object_format)
+            tip = LandedBranch(repository, self._ours).tip()
+            base, self.trouble = tip.commit, tip.trouble
             repository.git(
                 "worktree", "add", "--no-checkout", "--detach", "--force", str(self.path), base
             )
-        private(self._ours.git_dir, self.path, objects, object_format)
         exclude_as(self._ours, repository)
         self._ours.git("read-tree", "-u", "--reset", base)
         self._leave_submodules_out()
@@ -82,7 +126,7 @@ class Worktree:
             "git_dir": str(repository.git_dir),
             "work_tree": str(repository.work_tree),
         }
-        self._note.write_text(json.dumps(note), encoding="utf-8")
+        self._write_note(note)
 
     def _leave_submodules_out(self) -> None:
         """Skip submodules: git would read their state from their own, untrusted git directories."""
@@ -95,7 +139,7 @@ class Worktree:
 
     def patch(self) -> bytes:
         """All changes since the worktree was created, committed or not, including new files."""
-        self._ours.git("add", "--all", "--", ".")
+        self._ours.git("add", "--all", "--", ".", *self._never(self.home))
         with tempfile.TemporaryFile() as file:
             self._diff("--binary", to=file)
             size = file.seek(0, os.SEEK_END)
@@ -142,15 +186,107 @@ class Worktree:
             alone=True,
         )
 
-    def obstacle(self, patch: bytes) -> str | None:
-        """Why the changes do not apply to the shared work tree now; None if they do."""
-        return self._apply(patch, "--check")
+    def armed(self) -> dict[str, str]:
+        """The files of the latest patch that need a person's word, each with the reason."""
+        raw = self._diff("--raw", "--no-renames", "--no-abbrev", "-z", _EVERY).split(b"\0")
+        found, links = [], self._links()
+        for about, name in zip(raw[::2], raw[1::2], strict=False):
+            path = os.fsdecode(name)
+            found.append(Changed(path, about[8:14].decode(), links.get(path, "")))
+        return arming(found, links)
 
-    def bring_home(self, patch: bytes) -> str | None:
-        """Apply the changes to the work tree, unless already applied; returns why that failed."""
-        if not patch or (why := self._apply(patch)) is None:
+    def _links(self) -> dict[str, str]:
+        """Every symbolic link in the tree of the latest patch, with its target."""
+        listed = self._ours.git("ls-files", "--stage", "-z").split(b"\0")
+        links = {}
+        for entry in listed:
+            about, _, name = entry.partition(b"\t")
+            if about.startswith(b"120000 "):
+                target = self._ours.git("cat-file", "blob", about.split()[1].decode())
+                links[os.fsdecode(name)] = os.fsdecode(target)
+        return links
+
+    def shown(self, paths: Iterable[str]) -> str:
+        """The changes of some files, as a diff."""
+        only = [f":(top,literal){path}" for path in paths]
+        off = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", _EVERY)
+        told = self._ours.git("diff", "--cached", *off, self._read_note()["base"], "--", *only)
+        return told.decode("utf-8", "replace")
+
+    def obstacle(self) -> str | None:
+        """Why the latest patch waits for a person; None if it can be landed."""
+        if not (armed := self.armed()):
             return None
-        return None if self._apply(patch, "--check", "--reverse") is None else why
+        names = [f"{path} ({why})" for path, why in armed.items()][:MOST_NAMED]
+        more = f" and {len(armed) - MOST_NAMED} more" if len(armed) > MOST_NAMED else ""
+        return f"it changes what a later session would run or follow: {', '.join(names)}{more}"
+
+    def untried(self, message: Message) -> str | None:
+        """Why the latest patch would not land now; None if it would."""
+        note = self._read_note()
+        theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
+        try:
+            with self._alone():
+                tree = self._ours.git("write-tree").decode().strip()
+                LandedBranch(theirs, self._ours).prepared(note["base"], tree, message)
+        except NotLanded as error:
+            return f"its changes do not land on {BRANCH}: {error}"
+        except FAILED as error:
+            return f"its changes do not land on {BRANCH}: {said(error)}"
+        return None
+
+    @property
+    def is_prepared(self) -> bool:
+        return bool(self._read_note().get("prepared"))
+
+    def prepared(self) -> None:
+        """Note that the set-up command has run; new files it left are no changes of the job."""
+        listed = self._ours.git("ls-files", "-z", "--others", "--exclude-standard", "--directory")
+        lines = [_pattern(name) for name in listed.split(b"\0") if name]
+        with (self._ours.git_dir / "info" / "exclude").open("ab") as file:
+            file.write(b"\n" + b"".join(line + b"\n" for line in lines if b"\n" not in line))
+        self._write_note({**self._read_note(), "prepared": True})
+
+    def due(self, message: Message) -> None:
+        """Note that the changes are to be landed: whoever finds this after a crash does it."""
+        self._write_note({**self._read_note(), "due": list(message)})
+
+    @property
+    def is_due(self) -> Message | None:
+        due = self._read_note().get("due")
+        return Message(*due) if due else None
+
+    def land(self, message: Message) -> Outcome:
+        """Land the latest patch, unless that was done already, and let the work tree follow."""
+        note = self._read_note()
+        theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
+
+        def about_to(commit: str) -> None:
+            self._write_note({**self._read_note(), "commit": commit})
+
+        try:
+            with self._alone():
+                branch = LandedBranch(theirs, self._ours)
+                commit = note.get("commit")
+                if not (commit and branch.has(commit)):
+                    tree = self._ours.git("write-tree").decode().strip()
+                    commit = branch.land(note["base"], tree, message, about_to)
+                at = commit or branch.tip().commit
+                return Outcome(commit, left=follow(theirs, at, self._ours.git_dir))
+        except NotLanded as error:
+            return Outcome(held=f"its changes do not land on {BRANCH}: {error}")
+        except FAILED as error:
+            return Outcome(held=f"its changes do not land on {BRANCH}: {said(error)}")
+
+    def has_landed(self) -> str | None:
+        """The commit that was landed, if a run stopped before it was recorded."""
+        note = self._read_note()
+        theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
+        commit: str | None = note.get("commit")
+        try:
+            return commit if commit and LandedBranch(theirs, self._ours).has(commit) else None
+        except FAILED:
+            return None
 
     @property
     def is_here(self) -> bool:
@@ -169,23 +305,30 @@ class Worktree:
             note = self._read_note()
             repository = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         self._clear()
-        if repository is not None:  # otherwise the next worktree's `prune` does it
+        if repository is not None:
             with suppress(*FAILED), self._alone():
-                repository.git("worktree", "prune")
+                self._forget_in(repository)
 
-    def _apply(self, patch: bytes, *flags: str) -> str | None:
-        try:
-            with self._alone():
-                # Not with the repository's own directory: its filters would run.
-                here = Repository(self._ours.git_dir, self.home)
-                here.git("apply", "--whitespace=nowarn", *flags, "-", stdin=patch)
-        except FAILED as error:
-            return f"its changes do not apply: {said(error)}"
-        return None
+    def _forget_in(self, repository: Repository) -> None:
+        """Remove the worktrees of ours that are gone from git's own list, and no others."""
+        home = os.path.realpath(self.path.parent)
+        for path, _ in worktrees(repository):
+            ours = os.path.realpath(Path(path).parent) == home
+            if ours and not os.path.lexists(path):
+                repository.git("worktree", "remove", "--force", path)
 
-    def _read_note(self) -> dict[str, str]:
-        note: dict[str, str] = json.loads(self._note.read_text(encoding="utf-8"))
+    def _read_note(self) -> dict[str, Any]:
+        note: dict[str, Any] = json.loads(self._note.read_text(encoding="utf-8"))
         return note
+
+    def _write_note(self, note: dict[str, Any]) -> None:
+        """Replace the note; it is on disk before anything that it announces happens."""
+        fresh = self._note.with_suffix(".new")
+        with fresh.open("w", encoding="utf-8") as file:
+            json.dump(note, file)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._note)
 
     def _clear(self) -> None:
         """Delete the note and both folders; symbolic links are removed, never followed."""
@@ -201,3 +344,8 @@ class Worktree:
         with self._lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _pattern(name: bytes) -> bytes:
+    """The line of an exclude file that matches exactly this path."""
+    return b"/" + re.sub(rb"([\\*?\[ ])", rb"\\\1", name)

@@ -263,11 +263,15 @@ command = Command(
         ),
         Command(
             "apply",
-            "Apply a job's pending changes to the work tree, or drop them",
+            "Land a job's pending changes on longhouse/landed, or drop them",
             args=[JOB],
             flags=[
                 Flag("drop", "drop them"),
                 Flag("merged", "record that you have merged them by hand"),
+                Flag(
+                    "including-configuration",
+                    "accept files that later sessions run or follow, such as .claude/ or CI",
+                ),
             ],
             run=apply,
             calls="jobs.apply",

@@ -1,0 +1,181 @@
+"""Which files of a change would arm a later session, and so wait for a person's word.
+
+They make a program run, or tell an agent what to do, as soon as somebody opens the project, starts
+a session, commits, checks out or pushes. Code that runs only when the project itself is run or
+tested is not here: that is what jobs are asked to write. Names are compared as the most forgiving
+file system would: without case, in one Unicode form, without characters that are ignored there.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+__all__ = ["Changed", "arming", "reason"]
+
+_AGENT = "an agent's settings: its hooks and servers start with a session"
+_TOLD = "instructions that every later agent follows"
+_EDITOR = "an editor runs tasks or programs that it names when the folder is opened"
+_SHELL = "a shell or a tool loads it, and it sets what runs"
+_GIT = "git runs programs by it, or treats files by it"
+_HOOK = "a hook runs it when somebody commits or pushes"
+_CI = "it runs on a build server, with that server's secrets"
+_OURS = "Longhouse reads its settings there"
+
+_FOLDERS = {
+    **dict.fromkeys(
+        [
+            ".claude",
+            ".codex",
+            ".cursor",
+            ".gemini",
+            ".qwen",
+            ".opencode",
+            ".windsurf",
+            ".roo",
+            ".continue",
+            ".kiro",
+            ".junie",
+            ".augment",
+            ".amp",
+            ".crush",
+            ".goose",
+            ".agents",
+            ".agent",
+            ".clinerules",
+            ".mcp",
+        ],
+        _AGENT,
+    ),
+    **dict.fromkeys(
+        [".vscode", ".idea", ".devcontainer", ".zed", ".fleet", ".vim", ".nvim"], _EDITOR
+    ),
+    **dict.fromkeys([".mise", ".direnv"], _SHELL),
+    **dict.fromkeys([".githooks", ".git-hooks", ".husky", ".lefthook"], _HOOK),
+    **dict.fromkeys(
+        [
+            ".github",
+            ".gitlab",
+            ".circleci",
+            ".buildkite",
+            ".woodpecker",
+            ".forgejo",
+            ".gitea",
+            ".teamcity",
+            ".semaphore",
+            ".azure-pipelines",
+            ".builds",
+        ],
+        _CI,
+    ),
+    ".git": _GIT,
+    ".longhouse": _OURS,
+}
+"""Folders, anywhere in the tree: everything in them counts, and so does a file of that name."""
+
+_FILES = {
+    r"\.mcp\.json|opencode\.jsonc?|\.?crush\.json|\.aider.*|\.continuerc.*": _AGENT,
+    r"(agents|claude|gemini|qwen|warp|crush)(\..+)?\.md|\.(cursor|windsurf|roo|cline)rules.*"
+    r"|\.goosehints|\.rules|copilot-instructions\.md": _TOLD,
+    r"\.envrc.*|\.env(?!\.(example|sample|template|dist)$)(\..*)?|\.?mise(\..+)?\.toml"
+    r"|\.autoenv.*|\.tool-versions": _SHELL,
+    r".*\.code-workspace|\.?devcontainer\.json|\.exrc|\.(n|l)?vimrc|\.nvim\.lua|\.dir-locals\.el"
+    r"|\.dir-locals-2\.el": _EDITOR,
+    r"\.gitattributes|\.gitmodules|\.gitconfig|\.lfsconfig": _GIT,
+    r"\.?lefthook(-local)?\.(ya?ml|toml|json)|\.pre-commit-(config|hooks)\.ya?ml"
+    r"|\.lintstagedrc.*|\.huskyrc.*|\.overcommit\.yml": _HOOK,
+    r"\.gitlab-ci\.ya?ml|jenkinsfile.*|\.travis\.ya?ml|azure-pipelines.*\.ya?ml"
+    r"|bitbucket-pipelines\.ya?ml|\.drone\.(ya?ml|star|jsonnet)|\.woodpecker\.ya?ml"
+    r"|\.?appveyor\.ya?ml|\.cirrus\.(ya?ml|star)|\.builds?\.ya?ml|cloudbuild\.ya?ml"
+    r"|buildspec\.ya?ml": _CI,
+}
+"""Patterns of file names, anywhere in the tree."""
+_PATTERNS = [(re.compile(f"(?:{pattern})", re.DOTALL), why) for pattern, why in _FILES.items()]
+
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
+_LINK, _SUBMODULE = "120000", "160000"
+_HOPS = 10
+
+
+class Changed(NamedTuple):
+    """One changed path: its mode after the change (000000 if it is gone) and a link's target."""
+
+    path: str
+    mode: str
+    target: str = ""
+
+
+def arming(changes: Iterable[Changed], links: Mapping[str, str]) -> dict[str, str]:
+    """The paths that need a person's word, each with the reason.
+
+    `links` are all symbolic links of the tree after the change: what a link with such a name
+    leads to counts as well.
+    """
+    behind = {_through(path, links): why for path in links if (why := reason(path)) is not None}
+    found = {}
+    for one in changes:
+        if why := _why(one, behind):
+            found[one.path] = why
+    return found
+
+
+def reason(path: str) -> str | None:
+    """Why a path needs a person's word by its name; None if it does not."""
+    *folders, last = (_folded(part) for part in path.split("/"))
+    for name in (*folders, last):
+        if name in _FOLDERS:
+            return _FOLDERS[name]
+    return next((why for pattern, why in _PATTERNS if pattern.fullmatch(last)), None)
+
+
+def _why(one: Changed, behind: Mapping[str, str]) -> str | None:
+    if one.mode == _SUBMODULE:
+        return "a submodule brings the code of another repository"
+    if why := reason(one.path):
+        return why
+    folded = _folded_path(one.path)
+    for place, why in behind.items():
+        if folded == place or folded.startswith(f"{place}/"):
+            return f"a link leads to it: {why}"
+    if one.mode == _LINK:
+        if one.target.startswith("/") or _leaves(one):
+            return "a link that leads out of the project"
+        if why := reason(one.target):
+            return f"a link to such a file: {why}"
+    return None
+
+
+def _leaves(one: Changed) -> bool:
+    to = posixpath.normpath(posixpath.join(posixpath.dirname(one.path), one.target))
+    return to == ".." or to.startswith("../")
+
+
+def _through(path: str, links: Mapping[str, str]) -> str:
+    """Where a link in the tree leads, through further links, in folded form."""
+    for _ in range(_HOPS):
+        parts = path.split("/")
+        heads = ("/".join(parts[:n]) for n in range(1, len(parts) + 1))
+        link = next((head for head in heads if head in links), None)
+        if link is None:
+            break
+        to = posixpath.join(posixpath.dirname(link), links[link])
+        path = posixpath.normpath(posixpath.join(to, path[len(link) + 1 :]))
+    return _folded_path(path)
+
+
+def _folded_path(path: str) -> str:
+    return "/".join(_folded(part) for part in path.split("/"))
+
+
+def _folded(name: str) -> str:
+    """A name as file systems that ignore case, Unicode form and some characters compare it.
+
+    Windows also drops trailing dots and blanks, and what follows a colon.
+    """
+    flat = unicodedata.normalize("NFKD", _IGNORED.sub("", name)).casefold()
+    return unicodedata.normalize("NFKD", flat).partition(":")[0].rstrip(". ") or name
