@@ -19,7 +19,8 @@ from longhouse.store.tx import Tx
 __all__ = ["refuse_bytes", "refuse_tokens_at"]
 
 _BLOCK = 1 << 20
-_OVERLAP = 256
+_OVERLAP = 4_096
+"""Longer than a token with a color around each of its characters."""
 
 
 def refuse_bytes(tx: Tx, artifact: Artifact, view: ArtifactView) -> None:
