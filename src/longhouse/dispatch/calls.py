@@ -47,11 +47,13 @@ class Caller:
     `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
     default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
     is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls. Setting `revoked` ends those waits.
+    calls. Setting `revoked` ends those waits. `client` is true for the token of a client that the
+    person set up on this machine.
     """
 
     __slots__ = (
         "agent",
+        "client",
         "name",
         "owner",
         "revoked",
@@ -73,7 +75,9 @@ class Caller:
         session: ClientSession | None = None,
         workspaces: tuple[str, ...] | None = None,
         waits: AbstractContextManager[None] | None = None,
+        client: bool = False,
     ) -> None:
+        self.client = client
         self.waits = waits or nullcontext()
         self.role = role
         self.owner = owner

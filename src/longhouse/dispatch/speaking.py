@@ -46,7 +46,13 @@ def require_role(command: Command, caller: Caller, *, writes: bool) -> None:
 
 def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: bool) -> Speaker:
     """Who acts in a call that names `agent_id`, or names no one."""
-    by = Standing(caller.owner, caller.role, _connection(caller), False, caller.workspaces)
+    by = Standing(
+        caller.owner,
+        caller.role,
+        _connection(caller),
+        workspaces=caller.workspaces,
+        client=caller.client,
+    )
     if caller.agent:
         if agent_id not in (None, caller.agent):
             raise Forbidden(

@@ -21,7 +21,8 @@ class Standing(NamedTuple):
 
     `who` has its own focus and checkout: an agent identity, or else a connection. If it is None the
     caller shares those of the workspace. `named` is true if `who` is an identity. `workspaces`
-    limits what the call may see; None means all.
+    limits what the call may see; None means all. `client` is true for a program that the person
+    set up on this machine (`longhouse init`, `longhouse mcp`).
     """
 
     owner: str = PERSON
@@ -29,8 +30,14 @@ class Standing(NamedTuple):
     who: str | None = None
     named: bool = False
     workspaces: tuple[str, ...] | None = None
+    client: bool = False
 
     @property
     def leads(self) -> bool:
         """Whether the caller may make decisions for others."""
         return self.role >= Role.MANAGER
+
+    @property
+    def is_the_persons(self) -> bool:
+        """Whether the caller is the person, one of their own clients, or leads."""
+        return self.leads or self.client or self.owner.partition("/")[0] == PERSON

@@ -104,6 +104,7 @@ class Identity(NamedTuple):
     name: str | None = None
     workspaces: tuple[str, ...] | None = None
     digest: str | None = None
+    client: bool = False
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """The caller of one request, limited to the role it asks for."""
@@ -126,6 +127,7 @@ class Identity(NamedTuple):
             name=said if leads else None,
             said=None if leads else said,
             workspaces=self.workspaces,
+            client=self.client,
         )
 
 
@@ -181,7 +183,8 @@ def _owner(tx: Tx, digest: str) -> Identity | None:
     if row := tx.one(sql.token_by_digest, digest=digest, now=tx.now_ms):
         limit = workspaces_of(row["workspaces"])
         role = Role[row["role"].upper()]
-        return Identity(row["token_id"], role, row["name"] or None, limit, digest)
+        name, client = row["name"] or None, bool(row["client"])
+        return Identity(row["token_id"], role, name, limit, digest, client)
     claim = claim_of_agent(tx, digest)
     if claim is None:
         return None
