@@ -12,10 +12,11 @@ from longhouse.kernel.redact import is_suspect, mask, redact, redact_text
 from longhouse.kernel.registry import Role
 from longhouse.kernel.secret_shapes import open_from, own_tokens, shut_until
 from tests.kit import Lh
-from tests.processes.kit import recorded, stored
+from tests.processes.kit import stored
 from tests.security.kit import Outsider
 
 OURS = "lh_" + "0123456789abcdef" * 4
+HEADER = b'{"version": 3, "term": {"cols": 80, "rows": 24}}\n'
 THEIRS = "ghp_" + "a1B2c3D4e5" * 4
 
 DISGUISES: dict[str, Any] = {
@@ -23,7 +24,7 @@ DISGUISES: dict[str, Any] = {
     "a color before it": lambda t: f"x\x1b[31m{t}",
     "colors around each letter": lambda t: "".join(f"\x1b[3{n % 8}m{c}" for n, c in enumerate(t)),
     "a title inside": lambda t: f"{t[:9]}\x1b]0;some title\x07{t[9:]}",
-    "a link inside": lambda t: f"{t[:9]}\x1b]8;;http://x\x1b\\\\{t[9:]}",
+    "a link inside": lambda t: f"{t[:9]}\x1b]8;;http://x\x1b\\{t[9:]}",
     "an 8-bit control": lambda t: f"{t[:9]}\x9b31m{t[9:]}",
     "overstruck": lambda t: "".join(f"{c}\b{c}" for c in t),
     "zero width": lambda t: "\u200b".join(t),
@@ -81,7 +82,7 @@ def test_a_live_token_is_recognized_whatever_it_wears(how: str) -> None:
 @pytest.mark.parametrize("how", DISGUISES)
 def test_a_stream_holds_back_a_disguised_secret_wherever_it_is_cut(how: str) -> None:
     data = DISGUISES[how](OURS).encode()
-    begins = data.index(b"l") if how != "full width" and how != "two at once" else 0
+    begins = max(0, data.find(b"l"))
     for cut in range(len(data) // 3, len(data)):
         held = open_from(b"ok ".decode() + data[:cut].decode("latin-1"))
         assert held <= max(3 + begins, 3 + 12), (cut, held)
@@ -104,9 +105,9 @@ def test_ordinary_text_in_many_scripts_is_no_suspect_and_stays() -> None:
 def test_a_viewer_does_not_read_a_token_from_colored_output(lh: Lh) -> None:
     token = lh("system.token.create", role="operator")["token"]
     line = DISGUISES["grep --color"](token)
-    digest = lh("docs.artifact.put", content=f"found {line}\n", name="log")["artifact"]["digest"]
+    ref = stored(lh, f"found {line}\n".encode())
     viewer = Outsider(lh, "TOK-v", Role.VIEWER)
-    assert token[3:20] not in str(viewer("docs.artifact.show", artifact=digest))
+    assert token[3:20] not in str(viewer("docs.artifact.show", id=ref))
     lh("vcs.notes.commit", content=f"found {line}")
     assert token[3:20] not in str(viewer("docs.show", doc="notes"))
     assert viewer("docs.search", text=token[3:20])["hits"] == []
@@ -116,15 +117,14 @@ def test_bytes_with_a_disguised_live_token_are_withheld(lh: Lh) -> None:
     token = lh("system.token.create", role="operator")["token"]
     agent = Outsider(lh, "TOK-a")
     for data in (token.encode("utf-16"), DISGUISES["grep --color"](token).encode()):
-        content = base64.b64encode(b"\x80\xff\0" + data).decode()
-        digest = lh("docs.artifact.put", content_b64=content, name="x")["artifact"]["digest"]
-        error = agent.refused("docs.artifact.show", artifact=digest)
+        ref = stored(lh, b"\x80\xff\0" + data)
+        error = agent.refused("docs.artifact.show", id=ref)
         assert error["code"] == "FORBIDDEN"
         assert "contains a Longhouse token" in error["message"]
 
 
 def test_whoever_imports_a_recording_did_not_start_the_program(lh: Lh) -> None:
-    cast = b'{"version": 2, "width": 80, "height": 24}\n[0.1, "o", "key ' + THEIRS.encode() + b'"]\n'
+    cast = HEADER + f'[0.1, "o", "key {THEIRS}"]\n'.encode()
     agent = Outsider(lh, "TOK-a")
     task = agent("tool.recording_import", artifact=stored(lh, cast))["task"]["task_id"]
     assert THEIRS not in str(agent("tool.output_fetch", task_id=task))

@@ -11,6 +11,7 @@ import pytest
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
+from tests.processes.test_belonging import loop, status
 from tests.security.kit import Outsider
 from tests.thinking.world import codex, said_in_codex, transcript
 
@@ -50,11 +51,13 @@ def test_an_agents_token_or_a_jobs_reads_no_transcript(
 def test_a_task_reads_no_transcript_that_its_spawner_could_not(lh: Lh, other: Path) -> None:
     lh("tool.policy_allow", tool="docs.transcripts.search")
     spawn = {"tool": "docs.transcripts.search", "args": {"query": "cache"}}
-    answer = Outsider(lh, "TOK-a").envelope("tool.task_spawn", **spawn)
-    assert "cache is cold" not in str(answer)
-    assert "cache is cold" not in str(lh("tool.output_fetch", task_id="PROC-001"))
-    client(lh)("tool.task_spawn", **spawn)
-    assert "cache is cold" in str(lh("tool.output_fetch", task_id="PROC-002"))
+    Outsider(lh, "TOK-a")("tool.task_spawn", **spawn)
+    loop(lh, "carry_out_next")
+    assert status(lh, "PROC-001")["cause"] == "forbidden"
+    assert "is the cache cold" not in str(lh("tool.output_fetch", task_id="PROC-001"))
+    lh("tool.task_spawn", **spawn)
+    loop(lh, "carry_out_next")
+    assert "is the cache cold" in str(lh("tool.output_fetch", task_id="PROC-002"))
 
 
 @pytest.mark.proves("MEM-216")
@@ -77,11 +80,12 @@ def test_a_client_reads_only_this_projects_sessions(lh: Lh, other: Path, prefix:
 
 
 def test_a_linked_worktree_belongs_to_the_project_only_if_both_sides_say_so(
-    lh: Lh, tmp_path: Path
+    lh: Lh, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    away = tmp_path_factory.mktemp("away")
     root = lh.house.settings.project_root
     for name, back in (("real", True), ("forged", False)):
-        tree, meta = tmp_path / name, root / ".git" / "worktrees" / name
+        tree, meta = away / name, root / ".git" / "worktrees" / name
         tree.mkdir()
         meta.mkdir(parents=True)
         (meta / "gitdir").write_text(f"{tree}/.git\n")
@@ -92,11 +96,11 @@ def test_a_linked_worktree_belongs_to_the_project_only_if_both_sides_say_so(
         head = codex("session_meta", id=name, cwd=str(tree))
         transcript(lh, head, said_in_codex("user", f"cache {name}"), name=f"{name}.jsonl")
     mine = client(lh)
-    found = mine("docs.transcripts.search", query="cache", cwd_prefix=str(tmp_path / "real"))
+    found = mine("docs.transcripts.search", query="cache", cwd_prefix=str(away / "real"))
     assert len(found["hits"]) == 1
     assert mine("docs.transcripts.open", ref={"path": "real.jsonl", "line": 2})["entries"]
     assert mine.refused("docs.transcripts.open", ref={"path": "forged.jsonl", "line": 2})
-    forged = {"query": "cache", "cwd_prefix": str(tmp_path / "forged")}
+    forged = {"query": "cache", "cwd_prefix": str(away / "forged")}
     assert mine.refused("docs.transcripts.search", **forged)["code"] == "FORBIDDEN"
 
 

@@ -72,11 +72,12 @@ def test_a_silent_identity_with_an_active_item_goes_on_as_the_server_can_see_tha
 def test_work_that_the_adopter_assigned_is_no_evidence(lh: Lh) -> None:
     victim, thief = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
     # Before the name is registered, anyone may use it as a label.
-    task = thief("tasks.macro.start", task_title="Bait", agent_id="calm-wolf")["task"]["id"]
+    task = thief("tasks.macro.start", task_title="Bait", agent_id="calm-wolf")["task_id"]
     lh.clock.advance(MINUTE)
     victim("agents.register", name="calm-wolf")
     thief("tasks.edit", task=task, assignee="calm-wolf")
-    thief("agents.send", to=["calm-wolf"], subject="yours", body="x", bead_id=task)
+    thief("tasks.complete", task=task, status="ACTIVE")
+    thief("agents.send", to="calm-wolf", subject="yours", body="x", bead_id=task)
     lh.clock.advance(40 * MINUTE)
     for lie in ({}, LIES):
         error = thief.refused("agents.adopt", agent="calm-wolf", **lie)
@@ -99,8 +100,9 @@ def test_work_that_the_identity_took_up_itself_is_evidence(lh: Lh) -> None:
     victim, successor = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
     victim("agents.register", name="calm-wolf")
     started = victim("tasks.macro.start", task_title="Mine", agent_id="calm-wolf")
-    task = started["task"]["id"]
+    task = started["task_id"]
     victim("tasks.edit", task=task, assignee="calm-wolf", agent_id="calm-wolf")
+    victim("tasks.complete", task=task, status="ACTIVE", agent_id="calm-wolf")
     lh.clock.advance(40 * MINUTE)
     adopted = successor("agents.adopt", agent="calm-wolf")
     assert adopted["reason"] == "in_progress_ownership"

@@ -8,11 +8,15 @@ import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from longhouse.config import load
+from longhouse.kernel.errors import Forbidden
+from longhouse.surfaces.bridge.requests import ServedClient
+from longhouse.surfaces.bridge.seek import Seeker
 from longhouse.surfaces.client_tokens import ClientTokens
 from longhouse.surfaces.http.access import Tokens
 from tests.kit import Lh
@@ -76,6 +80,24 @@ def test_an_entry_in_a_repository_makes_nobody_more_than_an_agent(
 ) -> None:
     client = _hello(bridge(*how, "--role", role, "--client", "codex"))
     assert _cancel(client)["error"]["code"] == "FORBIDDEN"
+
+
+@pytest.mark.parametrize("asked", [None, "agent", "manager", "operator", "viewer"])
+def test_an_entry_lends_nobody_the_role_of_the_persons_own_token(
+    monkeypatch: pytest.MonkeyPatch, asked: str | None
+) -> None:
+    """The person's token is a manager's, which may not create one for the client."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise Forbidden("system.token.create requires the operator role")
+
+    monkeypatch.setattr(ClientTokens, "__init__", lambda *_: None)
+    monkeypatch.setattr(ClientTokens, "obtain", refuse)
+    cli: Any = SimpleNamespace(settings=None)
+    seeker = Seeker(cli, "session", ServedClient("other", asked, None))
+    wire: Any = None
+    headers = seeker._credential(wire, refused=False)
+    assert headers == {"Longhouse-Role": "viewer" if asked == "viewer" else "agent"}
 
 
 def test_a_client_may_be_held_to_less_than_its_token(bridge: Start, store: Path) -> None:
