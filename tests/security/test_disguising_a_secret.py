@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from typing import Any
 
@@ -12,7 +13,7 @@ from longhouse.kernel.redact import is_suspect, mask, redact, redact_text
 from longhouse.kernel.registry import Role
 from longhouse.kernel.secret_shapes import open_from, own_tokens, shut_until
 from tests.kit import Lh
-from tests.processes.kit import stored
+from tests.processes.kit import Runner, ended, stored
 from tests.security.kit import Outsider
 
 OURS = "lh_" + "0123456789abcdef" * 4
@@ -27,16 +28,16 @@ DISGUISES: dict[str, Any] = {
     "a link inside": lambda t: f"{t[:9]}\x1b]8;;http://x\x1b\\{t[9:]}",
     "an 8-bit control": lambda t: f"{t[:9]}\x9b31m{t[9:]}",
     "overstruck": lambda t: "".join(f"{c}\b{c}" for c in t),
-    "zero width": lambda t: "\u200b".join(t),
-    "soft hyphens": lambda t: "\u00ad".join(t),
+    "zero width": "\u200b".join,
+    "soft hyphens": "\u00ad".join,
     "a byte order mark": lambda t: f"{t[:5]}\ufeff{t[5:]}",
     "underlined": lambda t: "".join(f"{c}\u0332" for c in t),
-    "tags": lambda t: "\U000e0041".join(t),
+    "tags": "\U000e0041".join,
     "full width": lambda t: "".join(chr(ord(c) + 0xFEE0) for c in t),
     "bold letters": lambda t: "".join(
         chr(0x1D5EE + ord(c) - ord("a")) if "a" <= c <= "z" else c for c in t
     ),
-    "NUL": lambda t: "\0".join(t),
+    "NUL": "\0".join,
     "two at once": lambda t: "".join(f"\x1b[1m{chr(ord(c) + 0xFEE0)}\u200d" for c in t),
 }
 
@@ -131,3 +132,20 @@ def test_whoever_imports_a_recording_did_not_start_the_program(lh: Lh) -> None:
     assert agent.refused("tool.output_raw", task_id=task)["code"] == "FORBIDDEN"
     raw = lh("tool.output_raw", task_id=task)
     assert THEIRS.encode() in base64.b64decode(raw["data_b64"])
+
+
+@pytest.mark.parametrize("field", ["artifact", "stored_sha256"])
+def test_a_seal_that_names_somebody_elses_artifact_gives_no_bytes(lh: Lh, field: str) -> None:
+    secret = f"key {THEIRS}\n".encode()
+    stored(lh, secret)
+    digest = hashlib.sha256(secret).hexdigest()
+    runner = Runner(lh)
+    task = runner.start()
+    seal = {"bytes_total": len(secret), "bytes_stored": len(secret), field: digest}
+    runner.append(task, {"type": "tool_stdout", "offset_bytes": 0, "bytes": len(secret)})
+    runner.append(task, ended(logs={"stdout": seal}))
+    starter = Outsider(lh, "operator")  # the task's own starter, but no manager
+    error = starter.refused("tool.output_raw", task_id=task)
+    assert error["code"] == "FORBIDDEN"
+    assert "did not send these bytes" in error["message"]
+    assert THEIRS not in str(starter("tool.output_fetch", task_id=task))

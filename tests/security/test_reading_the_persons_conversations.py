@@ -35,7 +35,7 @@ def client(lh: Lh, role: Role = Role.AGENT) -> Outsider:
     return Outsider(lh, "TOK-c/1", role, client=True)
 
 
-@pytest.mark.parametrize(("cmd", "args"), READS)
+@pytest.mark.parametrize("cmd, args", READS)
 def test_an_agents_token_or_a_jobs_reads_no_transcript(
     lh: Lh, other: Path, cmd: str, args: dict[str, Any]
 ) -> None:
@@ -51,7 +51,8 @@ def test_an_agents_token_or_a_jobs_reads_no_transcript(
 def test_a_task_reads_no_transcript_that_its_spawner_could_not(lh: Lh, other: Path) -> None:
     lh("tool.policy_allow", tool="docs.transcripts.search")
     spawn = {"tool": "docs.transcripts.search", "args": {"query": "cache"}}
-    Outsider(lh, "TOK-a")("tool.task_spawn", **spawn)
+    stranger = lh("system.token.create", role="agent")["id"]
+    Outsider(lh, stranger)("tool.task_spawn", **spawn)
     loop(lh, "carry_out_next")
     assert status(lh, "PROC-001")["cause"] == "forbidden"
     assert "is the cache cold" not in str(lh("tool.output_fetch", task_id="PROC-001"))

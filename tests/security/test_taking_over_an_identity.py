@@ -77,7 +77,6 @@ def test_work_that_the_adopter_assigned_is_no_evidence(lh: Lh) -> None:
     victim("agents.register", name="calm-wolf")
     thief("tasks.edit", task=task, assignee="calm-wolf")
     thief("tasks.complete", task=task, status="ACTIVE")
-    thief("agents.send", to="calm-wolf", subject="yours", body="x", bead_id=task)
     lh.clock.advance(40 * MINUTE)
     for lie in ({}, LIES):
         error = thief.refused("agents.adopt", agent="calm-wolf", **lie)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 
 from longhouse.crew.errors import InvalidAgentId, NameGenerationExhausted
-from longhouse.kernel.labels import is_a_rank
 from longhouse.kernel.clock import Ids
+from longhouse.kernel.labels import is_a_rank
 
 __all__ = ["check_name", "generate"]
 
