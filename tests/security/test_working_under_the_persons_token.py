@@ -152,6 +152,23 @@ def test_another_role_ends_the_token_of_the_role_before(store: Path) -> None:
     assert not _kept(store, "codex").exists()
 
 
+def test_a_token_whose_entry_was_removed_by_hand_is_named_until_it_is_revoked(store: Path) -> None:
+    def told() -> list[str]:
+        checks = longhouse(store, "doctor")["data"]["checks"]
+        return [one["fix"] for one in checks if one["name"] == "tokens"]
+
+    set_up(store, "codex")
+    assert told() == []
+    (entry,) = (store.parent / ".codex").glob("config.toml")
+    entry.write_text("")
+    (token,) = (one["id"] for one in _tokens(store))
+    assert told() == [f"longhouse token revoke {token}"]
+    listed = longhouse(store, "token", "list", text=True)
+    assert f"longhouse token revoke {token}" in listed
+    longhouse(store, "token", "revoke", token)
+    assert told() == []
+
+
 def test_a_link_in_the_place_of_a_kept_token_is_not_followed(bridge: Start, store: Path) -> None:
     kept = _kept(store)
     kept.parent.mkdir(parents=True, mode=0o700)

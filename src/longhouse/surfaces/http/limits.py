@@ -1,9 +1,9 @@
 """How much one caller may ask for at once, checked before anything is parsed.
 
 A body is read in full, within limits on size, time and nesting, before routing; that of a request
-without a token is not read at all, because no path that is open to everyone takes one. Calls, waits and
-streams in flight are counted by token: a token with too many is refused at once and told when to
-try again, and no other token is affected.
+without a token is not read at all, because no path that is open to everyone takes one. Calls,
+waits and streams in flight are counted by token: a token with too many is refused at once and told
+when to try again, and no other token is affected.
 """
 
 from __future__ import annotations

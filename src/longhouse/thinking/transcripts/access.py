@@ -92,8 +92,7 @@ def _worktrees(root: Path) -> Iterator[str]:
         if common.name == ".git":
             yield str(common.parent)
     with suppress(OSError):
-        for entry in islice(sorted(os.listdir(common / "worktrees")), _MOST_WORKTREES):
-            linked = common / "worktrees" / entry
+        for linked in islice((common / "worktrees").iterdir(), _MOST_WORKTREES):
             there = _pointer(linked / "gitdir", prefix="")
             if there is not None and there.name == ".git" and _pointer(there) == linked:
                 yield str(there.parent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
 from longhouse.config import Settings
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import Forbidden, LonghouseError
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.machine import (
@@ -106,6 +107,17 @@ def workspace(cli: Cli) -> Iterator[CheckResult]:
         yield CheckResult("note", about + issue["message"], issue["recovery"])
 
 
+def tokens(cli: Cli) -> Iterator[CheckResult]:
+    """Tokens of clients whose entry is gone."""
+    if not _is_there(cli):
+        return
+    from longhouse.surfaces.cli.setup.leftover import leftover, said_about
+
+    with suppress(Forbidden):  # only an operator may list them
+        for row in leftover(cli.settings, cli.call("system.token.list")["tokens"]):
+            yield CheckResult("warn", *said_about(row))
+
+
 def _is_there(cli: Cli) -> bool:
     return not cli.settings.is_sqlite or Path(cli.settings.db).exists()
 
@@ -145,6 +157,7 @@ CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[CheckResult]]], ...] = (
     ("server", server),
     ("limits", limits),
     ("store", store),
+    ("tokens", tokens),
     ("workspace", workspace),
 )
 
