@@ -1,8 +1,9 @@
 """Beads as a source of work items: read from files that `bd` exported, and never written.
 
-Nothing here runs a program, and a file is untrusted: no link is followed, nothing but a regular file
-is read, and none that is too long. `longhouse beads refresh` has `bd` list its issues into our own file,
-and `bd` may export one itself: the newer of the two is used, and read again when it changes.
+Nothing here runs a program, and a file is untrusted: no link is followed, nothing but a regular
+file is read, and none that is too long. `longhouse beads refresh` has `bd` list its issues into our
+own file, and `bd` may export one itself: the newer of the two is used, and read again when it
+changes.
 """
 
 from __future__ import annotations
