@@ -100,6 +100,7 @@ def test_an_agent_in_a_slice_reports_over_the_entry_that_its_runner_wrote(desk: 
     assert "x" not in [event["message"] for event in desk("jobs.tail", job=other)["events"]]
 
 
+REFUSALS = ("FORBIDDEN", "AGENT_TOKEN_REQUIRED", "INVALID_INPUT")
 STORES: list[tuple[str, dict[str, Any]]] = [
     ("docs.artifact.add", {"name": "report.md", "content": "forged"}),
     (
@@ -136,6 +137,38 @@ def test_only_who_works_on_a_job_stores_what_it_made(
     for rightful in (at_work.agent, at_work.runner, manager):
         rightful(cmd, **what, owner=at_work.mine["job"])
     stranger(cmd, **what, owner="my own label")
+    for alike in ("job-002", "JOB-002 ", "JOB-2", "Job 002", "JOB-\u0660\u0660\u0662"):
+        assert stranger.refused(cmd, **what, owner=alike)["code"] in REFUSALS, alike
+    for alike in ("\uff2a\uff2f\uff22-002", "J\u041eB-002", "JOB\u200b-002", "JOB-0\u03020\u00b2"):
+        assert stranger.refused(cmd, **what, owner=alike)["code"] in REFUSALS, alike
+
+
+@pytest.mark.parametrize("rank", ["operator", "Person", "MANAGER ", "\u043eperator", "0wner"])
+def test_an_agent_does_not_pose_as_a_rank(lh: Lh, rank: str) -> None:
+    stranger = Outsider(lh, "TOK-b")
+    said = Outsider(lh, "TOK-b", said=rank)
+    for error in (
+        stranger.refused("vcs.notes.commit", content="x", agent_id=rank),
+        said.refused("vcs.notes.commit", content="x"),
+        stranger.refused("docs.artifact.add", name="a", content="x", owner=rank),
+    ):
+        assert error["code"] == "FORBIDDEN" or "agent_id" in error["message"]
+    assert stranger.refused("agents.register", name=rank.lower())["code"] == "INVALID_AGENT_ID"
+    manager = Outsider(lh, "TOK-m", Role.MANAGER)
+    manager("vcs.notes.commit", content="x", agent_id="manager")
+
+
+@pytest.mark.parametrize(
+    "alike", ["Amber-Otter", "amber-otter ", "\u0430mber-otter", "amber\u200b-otter"]
+)
+def test_a_label_is_not_another_spelling_of_an_identity(lh: Lh, alike: str) -> None:
+    Outsider(lh, "TOK-a")("agents.register", name="amber-otter")
+    thief = Outsider(lh, "TOK-b")
+    for cmd, what in (
+        ("vcs.notes.commit", {"content": "x", "agent_id": alike}),
+        ("docs.artifact.add", {"name": "a", "content": "x", "owner": alike}),
+    ):
+        assert thief.refused(cmd, **what)["code"] in REFUSALS
 
 
 def test_a_runner_stores_the_transcript_of_a_job_that_was_canceled_meanwhile(lh: Lh) -> None:

@@ -155,6 +155,19 @@ class Crowd:
             )
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz", "/static/x.js", "/call/status", "/mcp"])
+def test_the_body_of_a_request_without_a_token_is_not_waited_for(small: Served, path: str) -> None:
+    host = small.url.removeprefix("http://")
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 60000\r\n"
+    more = "Connection: close\r\n\r\n"
+    for authorization in ("", "Authorization: Bearer wrong\r\n"):
+        if authorization and path not in ("/call/status", "/mcp"):
+            continue
+        status = int(knock(small, f"{head}{authorization}{more}".encode()).split()[1])
+        assert status in (401, 404, 405), "answered at once; BODY_TOO_SLOW is 408"
+    assert serves(small)
+
+
 @pytest.fixture
 def crowd(serve: Callable[..., Served]) -> Callable[..., tuple[Served, str]]:
     def start(waiting: int, **limits: int) -> tuple[Served, str]:

@@ -59,12 +59,53 @@ def test_evidence_that_was_looked_at_is_signed_by_who_looked(lh: Lh) -> None:
 
 def test_a_silent_identity_with_an_active_item_goes_on_as_the_server_can_see_that(lh: Lh) -> None:
     victim, successor = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
-    victim("agents.register", name="amber-otter")
+    token = victim("agents.register", name="amber-otter")["agent_token"]
+    victim("agents.reserve", agent="amber-otter", agent_token=token, scope="src/*", bead_id="TR-1")
     use(lh, item("TR-1", assignee="amber-otter", in_progress=True))
     lh.clock.advance(40 * MINUTE)
     adopted = successor("agents.adopt", agent="amber-otter", confirm=True, interactive=True)
     assert adopted["reason"] == "in_progress_ownership"
     assert adopted["event"]["bead_id"] == "TR-1"
+
+
+@pytest.mark.proves("OPS-006")
+def test_work_that_the_adopter_assigned_is_no_evidence(lh: Lh) -> None:
+    victim, thief = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
+    # Before the name is registered, anyone may use it as a label.
+    task = thief("tasks.macro.start", task_title="Bait", agent_id="calm-wolf")["task_id"]
+    lh.clock.advance(MINUTE)
+    victim("agents.register", name="calm-wolf")
+    thief("tasks.edit", task=task, assignee="calm-wolf")
+    thief("tasks.complete", task=task, status="ACTIVE")
+    lh.clock.advance(40 * MINUTE)
+    for lie in ({}, LIES):
+        error = thief.refused("agents.adopt", agent="calm-wolf", **lie)
+        assert error["code"] == "ADOPTION_REJECTED"
+        assert "took up itself" in error["message"]
+    assert thief("agents.recommend", known=["calm-wolf"])["action"] == "register"
+
+
+def test_a_trackers_file_alone_is_no_evidence(lh: Lh) -> None:
+    victim, thief = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
+    manager = Outsider(lh, "TOK-m", Role.MANAGER)
+    victim("agents.register", name="amber-otter")
+    use(lh, item("bd-7", assignee="amber-otter", in_progress=True))
+    lh.clock.advance(40 * MINUTE)
+    assert thief.refused("agents.adopt", agent="amber-otter")["code"] == "ADOPTION_REJECTED"
+    assert manager("agents.adopt", agent="amber-otter")["reason"] == "in_progress_ownership"
+
+
+def test_work_that_the_identity_took_up_itself_is_evidence(lh: Lh) -> None:
+    victim, successor = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
+    victim("agents.register", name="calm-wolf")
+    started = victim("tasks.macro.start", task_title="Mine", agent_id="calm-wolf")
+    task = started["task_id"]
+    victim("tasks.edit", task=task, assignee="calm-wolf", agent_id="calm-wolf")
+    victim("tasks.complete", task=task, status="ACTIVE", agent_id="calm-wolf")
+    lh.clock.advance(40 * MINUTE)
+    adopted = successor("agents.adopt", agent="calm-wolf")
+    assert adopted["reason"] == "in_progress_ownership"
+    assert adopted["event"]["bead_id"] == task
 
 
 def test_the_agent_id_argument_does_not_speak_for_somebody_else(lh: Lh) -> None:

@@ -8,11 +8,15 @@ import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from longhouse.config import load
+from longhouse.kernel.errors import Forbidden
+from longhouse.surfaces.bridge.requests import ServedClient
+from longhouse.surfaces.bridge.seek import Seeker
 from longhouse.surfaces.client_tokens import ClientTokens
 from longhouse.surfaces.http.access import Tokens
 from tests.kit import Lh
@@ -78,6 +82,24 @@ def test_an_entry_in_a_repository_makes_nobody_more_than_an_agent(
     assert _cancel(client)["error"]["code"] == "FORBIDDEN"
 
 
+@pytest.mark.parametrize("asked", [None, "agent", "manager", "operator", "viewer"])
+def test_an_entry_lends_nobody_the_role_of_the_persons_own_token(
+    monkeypatch: pytest.MonkeyPatch, asked: str | None
+) -> None:
+    """The person's token is a manager's, which may not create one for the client."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise Forbidden("system.token.create requires the operator role")
+
+    monkeypatch.setattr(ClientTokens, "__init__", lambda *_: None)
+    monkeypatch.setattr(ClientTokens, "obtain", refuse)
+    cli: Any = SimpleNamespace(settings=None)
+    seeker = Seeker(cli, "session", ServedClient("other", asked, None))
+    wire: Any = None
+    headers = seeker._credential(wire, refused=False)
+    assert headers == {"Longhouse-Role": "viewer" if asked == "viewer" else "agent"}
+
+
 def test_a_client_may_be_held_to_less_than_its_token(bridge: Start, store: Path) -> None:
     set_up(store, "codex", "--role", "manager")
     assert _cancel(bridge("--client", "codex"))["success"]
@@ -128,6 +150,23 @@ def test_another_role_ends_the_token_of_the_role_before(store: Path) -> None:
     longhouse(store, "init", "--client", "codex", "--scope", "user", "--remove")
     assert all(one.get("revoked_at_ms") for one in _tokens(store))
     assert not _kept(store, "codex").exists()
+
+
+def test_a_token_whose_entry_was_removed_by_hand_is_named_until_it_is_revoked(store: Path) -> None:
+    def told() -> list[str]:
+        checks = longhouse(store, "doctor")["data"]["checks"]
+        return [one["fix"] for one in checks if one["name"] == "tokens"]
+
+    set_up(store, "codex")
+    assert told() == []
+    (entry,) = (store.parent / ".codex").glob("config.toml")
+    entry.write_text("")
+    (token,) = (one["id"] for one in _tokens(store))
+    assert told() == [f"longhouse token revoke {token}"]
+    listed = longhouse(store, "token", "list", text=True)
+    assert f"longhouse token revoke {token}" in listed
+    longhouse(store, "token", "revoke", token)
+    assert told() == []
 
 
 def test_a_link_in_the_place_of_a_kept_token_is_not_followed(bridge: Start, store: Path) -> None:

@@ -37,6 +37,10 @@ ASKING = {
     "with a bell in the middle": b"\x1b[6\x07n",
     "begun twice": b"\x1b[6\x1b[6n",
     "after a string that was cut off": b"\x1b]0;title\x1b[6n",
+    "set the title": b"\x1b]0;a title?\x07\x1b]1;icon\x07\x1b]2;window\x1b\\",
+    "name the folder of new windows": b"\x1b]7;file://host/tmp\x07",
+    "link to a file": b"\x1b]8;;file:///etc/passwd\x1b\\",
+    "link to a program": b"\x1b]8;id=1;vscode://x\x07\x1b]8;; FILE:///x\x07\x1b]8;;/etc\x07",
 }
 SHOWN = [
     b"plain text\r\n",
@@ -44,7 +48,7 @@ SHOWN = [
     b"\x1b[1;38;5;196mred\x1b[0m",
     b"\x1b[2J\x1b[10;20H\x1b[K\x1b[3A",
     b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1002;1006h",
-    b"\x1b]0;a title?\x07",
+    b"\x1b]8;id=1;HTTP://example.org/a;b\x07",
     b"\x1b]8;;https://example.org/?a=b\x1b\\link\x1b]8;;\x1b\\",
     b"\x1b]11;rgb:00/00/00\x07",
     b"\x1b(B\x1b=\x1b7\x1b8\x1bM\x1bc",

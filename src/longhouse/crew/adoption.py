@@ -1,9 +1,11 @@
 """Adoption, which continues an earlier identity: who may, and on what evidence.
 
 An active identity can be adopted only with its own token, or by a manager. For a silent one, an
-active work item assigned to it is sufficient evidence, which the server checks itself. Uncommitted
-work in its scope is visible only where the files are, so the server accepts that evidence only
-from managers: the command line and runners, which have checked. A RESUME event always records why
+active work item assigned to it is evidence, which the server checks itself; but anyone may assign
+one, and a tracker's file is only text. So for others than managers it counts only if the identity
+itself took the item up: reserved files for it, spoke about it or changed it. Uncommitted work is
+visible only where the files are, so that evidence counts only from managers: the command line and
+runners, which have checked. A RESUME event always records why
 the adoption was allowed and which token vouched for it. The new session gets a new token, and the
 old one stops working.
 """
@@ -147,7 +149,7 @@ def _reason(tx: Tx, req: Adopt, before: Row) -> AdoptionEvidence:
             suggest=[Suggestion(Register(), "register under a free name")],
         )
     seen = req.uncommitted if own or tx.by.leads else []
-    evidence = _evidence(tx, name, claimed, held, seen, req.root, only_relevant=bool(req.scope))
+    evidence = _evidence(tx, before, claimed, held, seen, req.root, only_relevant=bool(req.scope))
     if evidence is not None:
         return evidence._replace(scope=scope)
     if own:
@@ -171,7 +173,7 @@ def _rejected(tx: Tx, req: Adopt, name: str) -> LonghouseError:
         f"agent: no evidence that this session continues {name!r}: no uncommitted changes in "
         "its scope"
         + (" (a list sent by an agent is not evidence)" if unseen else "")
-        + ", and no active work item assigned to it",
+        + ", and no active work item assigned to it that it took up itself",
         recovery=recovery,
         suggest=[Suggestion(Register(), "register under a free name")],
     )
@@ -179,7 +181,7 @@ def _rejected(tx: Tx, req: Adopt, name: str) -> LonghouseError:
 
 def _evidence(
     tx: Tx,
-    name: str,
+    before: Row,
     claimed: list[HeldPaths],
     held: list[HeldPaths],
     uncommitted: list[str],
@@ -188,7 +190,10 @@ def _evidence(
     only_relevant: bool,
 ) -> AdoptionEvidence | None:
     """The evidence for an adoption, uncommitted work first; None if there is none."""
+    name = before["agent_id"]
     owned = [item.id for item in source(tx).in_progress_of(tx, name)]
+    if not tx.by.leads:
+        owned = [item for item in owned if _took_up(tx, before, item)]
     if only_relevant:
         owned = [item for item in owned if _relevant(tx, name, item, claimed)]
     shown = f" ({', '.join(owned[:MOST_LINKED])})" if owned else ""
@@ -206,6 +211,18 @@ def _evidence(
         return None
     count = f"{len(owned)} active work item{'' if len(owned) == 1 else 's'}"
     return AdoptionEvidence("in_progress_ownership", f"{name} has {count}{shown}", owned[0])
+
+
+def _took_up(tx: Tx, before: Row, item_id: str) -> bool:
+    """Whether the identity itself acted on the item; nobody else can write in its name.
+
+    What was written before it registered does not count: its name was then only a label.
+    """
+    name, since = before["agent_id"], before["created_at_ms"]
+    return (
+        tx.one(sql.reservations_recorded, agent_id=name, bead_id=item_id, limit=1) is not None
+        or tx.one(sql.acted_on, agent_id=name, item=item_id, since=since) is not None
+    )
 
 
 def _relevant(tx: Tx, name: str, item_id: str, claimed: list[HeldPaths]) -> bool:
@@ -245,7 +262,7 @@ def recommend(tx: Tx, req: Recommend) -> Recommended:
         if row is None or row["retired_at_ms"] is not None or row["kind"] == "job":
             continue
         held = _held(tx, name)
-        evidence = _evidence(tx, name, held, held, req.uncommitted, req.root, only_relevant=False)
+        evidence = _evidence(tx, row, held, held, req.uncommitted, req.root, only_relevant=False)
         if evidence:
             found.append(
                 Candidate(

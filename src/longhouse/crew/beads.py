@@ -1,14 +1,19 @@
 """Beads as a source of work items: read from files that `bd` exported, and never written.
 
-Nothing here runs a program. `longhouse beads refresh` has `bd` list its issues into our own file,
-and `bd` may export one itself: the newer of the two is used, and read again when it changes.
+Nothing here runs a program, and a file is untrusted: no link is followed, nothing but a regular
+file is read, and none that is too long. `longhouse beads refresh` has `bd` list its issues into our
+own file, and `bd` may export one itself: the newer of the two is used, and read again when it
+changes.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +36,8 @@ class _Snapshot(NamedTuple):
 
 
 NOTHING = _Snapshot(())
+MOST_BYTES = 64 << 20
+"""The longest export that is read: many thousand issues."""
 
 
 class BeadsItems:
@@ -85,11 +92,8 @@ class BeadsItems:
         """The newest file, with the attributes that show whether it has changed."""
         found = []
         for path in self._files:
-            try:
-                stat = path.stat()
-            except OSError:
-                continue
-            found.append((path, stat.st_mtime_ns, stat.st_size, stat.st_ino))
+            with suppress(OSError), _opened(path) as (_, seen):
+                found.append((path, seen.st_mtime_ns, seen.st_size, seen.st_ino))
         return max(found, key=lambda stamp: stamp[1], default=None)
 
     def _now(self) -> _Snapshot:
@@ -99,7 +103,7 @@ class BeadsItems:
             return NOTHING
         if stamp != self._snapshot.stamp:
             try:
-                content = stamp[0].read_bytes()
+                content = _read(stamp[0])
             except OSError:
                 return NOTHING
             issues, whole = parse_all(content.decode("utf-8", "replace"))
@@ -114,3 +118,26 @@ class BeadsItems:
                 {item.id: item for item in items},
             )
         return self._snapshot
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[int, os.stat_result]]:
+    """A file and its attributes; OSError if it, or its folder, is a link, or it is unusable."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    folder = os.open(path.parent, flags | os.O_DIRECTORY)
+    try:
+        handle = os.open(path.name, flags | os.O_NONBLOCK, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > MOST_BYTES:
+            raise OSError(f"{path} is not a regular file, or too long")
+        yield handle, seen
+    finally:
+        os.close(handle)
+
+
+def _read(path: Path) -> bytes:
+    with _opened(path) as (handle, seen), os.fdopen(os.dup(handle), "rb") as file:
+        return file.read(seen.st_size)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from longhouse.crew.errors import InvalidAgentId, NameGenerationExhausted
 from longhouse.kernel.clock import Ids
+from longhouse.kernel.labels import is_a_rank
 
 __all__ = ["check_name", "generate"]
 
@@ -61,6 +62,11 @@ def check_name(name: str) -> str:
         raise InvalidAgentId(
             f"name: {name[:80]!r} is not a valid agent name",
             recovery="use 3 to 48 characters: a-z, 0-9 and single hyphens, like amber-otter",
+        )
+    if is_a_rank(name):
+        raise InvalidAgentId(
+            f"name: {name!r} is a rank, not a name",
+            recovery="choose another name, like amber-otter",
         )
     if _OF_A_JOB.match(name):
         raise InvalidAgentId(

@@ -241,6 +241,12 @@ SELECT path, below FROM reservations
 WHERE ws = :ws AND bead_id = :bead_id AND agent_id = :agent_id
 ORDER BY seq DESC LIMIT :limit
 
+-- name: acted_on
+-- Whether an identity acted on a work item after it registered.
+SELECT 1 AS acted FROM log
+WHERE ws = :ws AND subject = :item AND actor = :agent_id AND ts_ms >= :since
+LIMIT 1
+
 -- name: reservations_unended
 -- How many reservations are active, and how many expired but not archived; ended ones have counters.
 SELECT

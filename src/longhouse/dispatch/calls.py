@@ -47,12 +47,14 @@ class Caller:
     `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
     default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
     is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls. `runner` is true for a token made for a runner. Setting `revoked` ends those waits. A
-    `large` request is decoded outside the event loop.
+    calls. `runner` is true for a token made for a runner, `client` for that of a client that the
+    person set up on this machine. Setting `revoked` ends those waits. A `large` request is decoded
+    outside the event loop.
     """
 
     __slots__ = (
         "agent",
+        "client",
         "large",
         "name",
         "owner",
@@ -77,8 +79,10 @@ class Caller:
         workspaces: tuple[str, ...] | None = None,
         waits: AbstractContextManager[None] | None = None,
         runner: bool = False,
+        client: bool = False,
     ) -> None:
         self.runner = runner
+        self.client = client
         self.waits = waits or nullcontext()
         self.role = role
         self.owner = owner

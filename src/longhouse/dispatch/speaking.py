@@ -13,6 +13,7 @@ from typing import NamedTuple
 from longhouse.dispatch.calls import Caller
 from longhouse.facts import HouseFacts
 from longhouse.kernel.errors import Forbidden, LonghouseError, UnknownWorkspace
+from longhouse.kernel.labels import refuse_rank
 from longhouse.kernel.registry import Command, Outline, Role
 from longhouse.kernel.standing import Standing
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
@@ -47,7 +48,12 @@ def require_role(command: Command, caller: Caller, *, writes: bool) -> None:
 def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: bool) -> Speaker:
     """Who acts in a call that names `agent_id`, or names no one."""
     by = Standing(
-        caller.owner, caller.role, _connection(caller), False, caller.workspaces, caller.runner
+        caller.owner,
+        caller.role,
+        _connection(caller),
+        workspaces=caller.workspaces,
+        runner=caller.runner,
+        client=caller.client,
     )
     if caller.agent:
         if agent_id not in (None, caller.agent):
@@ -58,6 +64,7 @@ def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: 
         return Speaker(caller.agent, by._replace(who=caller.agent, named=True))
     claimed = agent_id or caller.said
     if claimed and not by.leads:
+        refuse_rank("agent_id", claimed)
         return Speaker(claimed, by, claims=claimed)
     trusted = claimed or caller.name
     if trusted:

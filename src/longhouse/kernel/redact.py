@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from longhouse.kernel.disguise import hides_in_json
 from longhouse.kernel.effort import spend
 from longhouse.kernel.secret_shapes import SHAPES, Span, open_from, secret_spans
 
@@ -92,7 +93,9 @@ def is_suspect(raw: bytes) -> bool:
                 for word in words:
                     if word in text:
                         return True
-    return any(stem in raw and pattern.search(raw) for stem, pattern in _PATTERNS)
+    if any(stem in raw and pattern.search(raw) for stem, pattern in _PATTERNS):
+        return True
+    return hides_in_json(raw)
 
 
 def redact(value: Any, reveals: Collection[str] = ()) -> Any:

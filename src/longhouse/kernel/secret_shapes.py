@@ -3,7 +3,8 @@
 Every shape has literals, one of which it must contain; its pattern is tried only where one occurs.
 The search resumes after each match, and no shape can begin inside a run of its own characters, so
 the time is linear in the length of the text. Only ASCII counts as letters, digits and spaces, so
-bytes decoded as Latin-1 give the same spans, as byte offsets.
+bytes decoded as Latin-1 give the same spans, as byte offsets. A disguised text (`disguise.py`) is
+searched as a reader sees it, too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from longhouse.kernel.disguise import views
 from longhouse.kernel.effort import spend
 
 __all__ = [
@@ -264,8 +266,11 @@ _OURS = _ByLiteral(SHAPES[:1])
 
 def secret_spans(text: str) -> list[Span]:
     """The spans of the secrets in a text, without their labels, sorted and not overlapping."""
+    found = list(_found(text, _ALL))
+    for view in views(text):
+        found += [view.back(*span) for span in _found(view.text, _ALL)]
     merged: list[Span] = []
-    for start, stop in sorted(_found(text, _ALL)):
+    for start, stop in sorted(found):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
         else:
@@ -274,9 +279,10 @@ def secret_spans(text: str) -> list[Span]:
 
 
 def own_tokens(text: str) -> Iterator[str]:
-    """Every Longhouse token in a text, valid or not."""
-    for start, stop in _found(text, _OURS):
-        yield text[start:stop]
+    """Every Longhouse token in a text, valid or not, without its disguise."""
+    for seen in (text, *(view.text for view in views(text))):
+        for start, stop in _found(seen, _OURS):
+            yield seen[start:stop]
 
 
 def open_from(text: str) -> int:
@@ -285,6 +291,14 @@ def open_from(text: str) -> int:
     A stream shown as it arrives must hold back the text from there. The length of the text if
     nothing needs to be held back.
     """
+    held = _open_from(text)
+    for view in views(text):
+        if (at := _open_from(view.text)) < len(view.text):
+            held = min(held, view.back(at, at + 1)[0])
+    return held
+
+
+def _open_from(text: str) -> int:
     held = len(text)
     behind: dict[tuple[Shape, str], int] = {}
     for at, shape, literal in _candidates(text, _ALL, max(0, held - LONGEST)):
@@ -297,6 +311,14 @@ def open_from(text: str) -> int:
 
 def shut_until(text: str) -> int:
     """The offset up to which the start of a text may be part of a secret that began before it."""
+    shut = _shut_until(text)
+    for view in views(text):
+        if stop := _shut_until(view.text):
+            shut = max(shut, view.back(0, stop)[1])
+    return shut
+
+
+def _shut_until(text: str) -> int:
     block = _BLOCK_ENDS.match(text)
     return max(_FIRST_RUN.match(text).end(), block.end() if block else 0)  # type: ignore[union-attr]
 

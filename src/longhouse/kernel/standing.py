@@ -22,7 +22,8 @@ class Standing(NamedTuple):
     `who` has its own focus and checkout: an agent identity, or else a connection. If it is None the
     caller shares those of the workspace. `named` is true if `who` is an identity. `workspaces`
     limits what the call may see; None means all. `runner` is true if the person made the token for
-    a runner.
+    a runner, `client` for a program that the person set up on this machine (`longhouse init`,
+    `longhouse mcp`).
     """
 
     owner: str = PERSON
@@ -31,6 +32,7 @@ class Standing(NamedTuple):
     named: bool = False
     workspaces: tuple[str, ...] | None = None
     runner: bool = False
+    client: bool = False
 
     @property
     def hosts(self) -> bool:
@@ -41,3 +43,8 @@ class Standing(NamedTuple):
     def leads(self) -> bool:
         """Whether the caller may make decisions for others."""
         return self.role >= Role.MANAGER
+
+    @property
+    def is_the_persons(self) -> bool:
+        """Whether the caller is the person, one of their own clients, or leads."""
+        return self.leads or self.client or self.owner.partition("/")[0] == PERSON

@@ -181,7 +181,8 @@ def _failed(process: Process, refused: Refused, *, begun: bool) -> Refused:
 
 def standing_of(tx: Tx) -> dict[str, Any]:
     """What a task stores about its spawner besides owner and role."""
-    return {"who": tx.by.who, "named": tx.by.named, "workspaces": tx.by.workspaces}
+    by = tx.by
+    return {"who": by.who, "named": by.named, "workspaces": by.workspaces, "client": by.client}
 
 
 def _spawner(process: Process) -> Standing:
@@ -193,6 +194,7 @@ def _spawner(process: Process) -> Standing:
         who=by.get("who"),
         named=bool(by.get("named")),
         workspaces=None if allowed is None else tuple(allowed),
+        client=bool(by.get("client")),
     )
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from longhouse.kernel.budget import Clip, Pop
-from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.kernel.errors import Conflict, Forbidden, InvalidInput, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_tasks import Stream
 from longhouse.processes.frames import log_id, log_path
@@ -29,6 +29,7 @@ from longhouse.processes.types.output import (
     StoreOutput,
     WaitTask,
 )
+from longhouse.processes.types.tasks import RECORDING
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.masking import masked
@@ -97,13 +98,27 @@ def raw(tx: Tx, req: ReadRawOutput) -> RawOutput:
     """Read a task's output byte for byte, as its starter or a manager."""
     process = existing(tx, req.task_id)
     refuse_stranger(tx, process, "reading its bytes")
+    if process.row["tool"] == RECORDING and not tx.by.leads:
+        raise Forbidden(
+            f"task_id: {process.task_id} is a recording that was imported, so its importer did not "
+            "start the program; reading its bytes needs the role manager",
+            recovery="read it as text with tool.output_fetch",
+            suggest=[Suggestion(FetchOutput(task_id=req.task_id), "read it as text")],
+        )
     return read_with(tx, process, req.stream, partial(_raw, tx, req))
 
 
 def _raw(tx: Tx, req: ReadRawOutput, output: StreamOutput) -> RawOutput:
     import base64
 
-    stream, view, _ = output
+    stream, view = output.stream, output.view
+    if output.claimed and not tx.by.leads:
+        raise Forbidden(
+            f"task_id: the host of {req.task_id} names an artifact as its {stream}, but did not "
+            "send these bytes; reading them needs the role manager",
+            recovery="read it as text with tool.output_fetch",
+            suggest=[Suggestion(FetchOutput(task_id=req.task_id), "read it as text")],
+        )
     hole = view.gap
     piece = Piece(b"", req.offset_bytes, req.offset_bytes)
     if hole is None or not hole.at <= req.offset_bytes < hole.end:

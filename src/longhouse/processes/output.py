@@ -39,11 +39,15 @@ class OutputRemoved(UnknownId):
 
 
 class StreamOutput(NamedTuple):
-    """One stream: its bytes, and whether more may come."""
+    """One stream: its bytes, and whether more may come.
+
+    `claimed` if only the seal that a host reported says that these are the task's bytes.
+    """
 
     stream: Stream
     view: ArtifactView
     growing: bool
+    claimed: bool = False
 
 
 def read_with(
@@ -72,9 +76,10 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
     if seal is not None and (
         artifact := _stored(tx, seal.artifact) or _stored(tx, seal.stored_sha256)
     ):
+        claimed = process.row["host_id"] is not None and not _is_own(tx, process, stream, artifact)
         stored = keeper.view(artifact, tx.ws)
         if seal.gap is None or stored.gap is not None:
-            return StreamOutput(stream, stored, growing)
+            return StreamOutput(stream, stored, growing, claimed)
         gap = Gap(seal.gap.start, seal.gap.end - seal.gap.start, 0)
         return StreamOutput(
             stream,
@@ -82,6 +87,7 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
                 lambda at, n: stored.read(at, n).data, seal.bytes_total, gap, counted=False
             ),
             growing,
+            claimed,
         )
     if artifact := _stored(tx, log_of(tx, process, stream)):
         return StreamOutput(stream, keeper.view(artifact, tx.ws), growing)
@@ -94,6 +100,12 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
             "that ran it",
         )
     return StreamOutput(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
+
+
+def _is_own(tx: Tx, process: Process, stream: Stream, artifact: Artifact) -> bool:
+    """Whether the host itself sent these bytes, through `tool.output_append`."""
+    own = _stored(tx, log_of(tx, process, stream))
+    return own is not None and own.digest == artifact.digest
 
 
 def _stored(tx: Tx, wanted: str | None) -> Artifact | None:

@@ -126,7 +126,7 @@ VALUES (:token_id, :digest, :role, :name, :client, :now, :workspaces, :expires_a
 
 -- name: token_by_digest
 -- The valid token that a caller presented.
-SELECT token_id, role, name, workspaces, runner FROM tokens
+SELECT token_id, role, name, client, workspaces, runner FROM tokens
 WHERE digest = :digest AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 

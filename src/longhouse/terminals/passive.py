@@ -42,10 +42,11 @@ _REFUSED_MODES: Final = frozenset({"2", "1001", "2031", "2048"})
 report something as soon as they are set."""
 _ANSI_MODES: Final = frozenset({"4", "20"})
 """Insert mode and new-line mode; another mode would lock the keyboard."""
-_PLAIN_WORDS: Final = frozenset({"0", "1", "2", "7", "8", "133"})
+_PLAIN_WORDS: Final = frozenset({"133"})
 _COLOURS: Final = frozenset({"4", "10", "11", "12", "104", "110", "111", "112"})
-"""What may follow `ESC ]`: titles, the folder, links and shell marks; colors, unless they are
-queried."""
+_LINK: Final = re.compile(r"[^;]{0,256};(?:https?://[^\s]*)?", re.IGNORECASE)
+"""What may follow `ESC ]`: shell marks; links to the web, or the end of a link, but not to files;
+colors, unless they are queried. No titles, and no folder, which new windows would start in."""
 
 
 _SCREENS: Final = frozenset({"47", "1047", "1049"})
@@ -173,7 +174,11 @@ class Passive:
 
 def _is_plain(string: str) -> bool:
     word, _, value = string[2:].partition(";")
-    return string[1] == "]" and (word in _PLAIN_WORDS or (word in _COLOURS and "?" not in value))
+    if string[1] != "]":
+        return False
+    if word == "8":
+        return _LINK.fullmatch(value) is not None
+    return word in _PLAIN_WORDS or (word in _COLOURS and "?" not in value)
 
 
 def _modes_in(params: str) -> list[str]:

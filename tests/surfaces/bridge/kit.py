@@ -126,14 +126,18 @@ def set_up(store: Path, client: str, *flags: str) -> None:
     longhouse(store, "init", "--client", client, "--scope", "user", *flags)
 
 
-def longhouse(store: Path, *words: str) -> Any:
-    """The JSON output of a `longhouse` command; client files are in the test's own home."""
+def longhouse(store: Path, *words: str, text: bool = False) -> Any:
+    """The JSON output of a `longhouse` command, or everything it says to people.
+
+    Client files are in the test's own home.
+    """
     clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
     clean |= {"LONGHOUSE_RUNNER_AUTOSTART": "0", "HOME": str(store.parent)}
     clean["XDG_CONFIG_HOME"] = f"{os.environ['HOME']}/.config"  # where the bridges look
-    argv = [sys.executable, "-m", "longhouse", *words, "--dir", str(store), "-w", "acme", "--json"]
+    argv = [sys.executable, "-m", "longhouse", *words, "--dir", str(store), "-w", "acme"]
+    argv += [] if text else ["--json"]
     ran = subprocess.run(argv, env=clean, cwd=store.parent, capture_output=True, check=True)
-    return json.loads(ran.stdout)
+    return (ran.stdout + ran.stderr).decode() if text else json.loads(ran.stdout)
 
 
 def end(client: Bridge, store: Path) -> int:

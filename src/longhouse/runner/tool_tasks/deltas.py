@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longhouse.kernel.disguise import views
 from longhouse.kernel.private_files import open_private
 from longhouse.kernel.redact import is_suspect, mask
 from longhouse.kernel.secret_shapes import (
@@ -150,12 +151,22 @@ def _open_from(text: str, most: int, *, letters: bool) -> int:
     held = before + open_from(text[before:])
     if not letters:
         return held
-    end = text[-_LONGEST_LITERAL:]
+    held = min(held, len(text) - _begun_letters(text[-_LONGEST_LITERAL:]))
+    near = text[-_NEAR:]
+    for view in views(near):
+        if begun := _begun_letters(view.text[-_LONGEST_LITERAL:]):
+            size = len(view.text)
+            held = min(held, len(text) - len(near) + view.back(size - begun, size)[0])
+    return held
+
+
+def _begun_letters(end: str) -> int:
+    """How many letters at the end may begin a secret."""
     for at in range(len(end)):
         rest = end[at:]
         if rest in _BEGINNINGS or rest.lower() in _FOLDED_BEGINNINGS:
-            return min(held, len(text) - len(rest))
-    return held
+            return len(rest)
+    return 0
 
 
 _LONGEST_LITERAL = max(len(literal) for shape in SHAPES for literal in shape.literals) - 1

@@ -20,7 +20,8 @@ __all__ = ["refuse_bytes", "refuse_tokens_at"]
 
 _BLOCK = 1 << 16
 """Small: other threads cannot run while a block is searched."""
-_OVERLAP = 256
+_OVERLAP = 4_096
+"""Longer than a token with a color around each of its characters."""
 
 
 def refuse_bytes(tx: Tx, artifact: Artifact, view: ArtifactView) -> None:

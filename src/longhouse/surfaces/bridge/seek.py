@@ -125,7 +125,8 @@ class Seeker:
         try:
             own = tokens.obtain(ask, refused=refused)
         except Forbidden:  # the user's token may not create others
-            return {"Longhouse-Role": self._client.role or "agent"}
+            # An entry in a repository asks for this role, so it may lower the user's, not lend it.
+            return {"Longhouse-Role": "viewer" if self._client.role == "viewer" else "agent"}
         most = self._client.role or "operator"
         return {**locate.bearer(own.token), "Longhouse-Role": most}
 

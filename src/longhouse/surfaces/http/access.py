@@ -106,6 +106,7 @@ class Identity(NamedTuple):
     workspaces: tuple[str, ...] | None = None
     digest: str | None = None
     runner: bool = False
+    client: bool = False
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """The caller of one request, limited to the role it asks for."""
@@ -129,6 +130,7 @@ class Identity(NamedTuple):
             said=None if leads else said,
             workspaces=self.workspaces,
             runner=self.runner,
+            client=self.client,
         )
 
 
@@ -197,8 +199,8 @@ def _owner(tx: Tx, digest: str) -> Identity | None:
     if row := tx.one(sql.token_by_digest, digest=digest, now=tx.now_ms):
         limit = workspaces_of(row["workspaces"])
         role = Role[row["role"].upper()]
-        runner = bool(row["runner"])
-        return Identity(row["token_id"], role, row["name"] or None, limit, digest, runner)
+        name, runner, client = row["name"] or None, bool(row["runner"]), bool(row["client"])
+        return Identity(row["token_id"], role, name, limit, digest, runner, client)
     claim = claim_of_agent(tx, digest)
     if claim is None:
         return None

@@ -1,8 +1,9 @@
 """How much one caller may ask for at once, checked before anything is parsed.
 
-A body is read in full, within limits on size, time and nesting, before routing. Calls, waits and
-streams in flight are counted by token: a token with too many is refused at once and told when to
-try again, and no other token is affected.
+A body is read in full, within limits on size, time and nesting, before routing; that of a request
+without a token is not read at all, because no path that is open to everyone takes one. Calls,
+waits and streams in flight are counted by token: a token with too many is refused at once and told
+when to try again, and no other token is affected.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class InFlight:
         try:
             self._check_headers(scope)
             with self._taken(scope):
-                if scope["method"] == "POST":
+                if scope["method"] == "POST" and _OWNER in scope:
                     receive = _replayed(await self._body(scope, receive), receive)
                     scope[_WAITS] = self._slot(scope, "waits", self._limits.waits)
                 await self._app(scope, receive, send)
@@ -90,7 +91,7 @@ class InFlight:
             await respond(self._dispatcher.fail("error", error))(scope, receive, send)
 
     def _taken(self, scope: Scope) -> AbstractContextManager[None]:
-        if scope["method"] == "POST":
+        if scope["method"] == "POST" and _OWNER in scope:
             return self._slot(scope, "calls", self._limits.calls)
         if STREAMS.match(scope["path"]):
             return self._slot(scope, "streams", self._limits.streams)

@@ -11,8 +11,8 @@ from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import LonghouseError, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
-from longhouse.thinking.facts import ThinkingFacts
 from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.access import project_prefix
 from longhouse.thinking.transcripts.folders import (
     File,
     TranscriptRoot,
@@ -62,8 +62,8 @@ def looks_like_a_summary(text: str) -> bool:
 )
 def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
     """Show the outcome of this project's recent sessions, newest first."""
+    prefix = project_prefix(tx, req.cwd_prefix)
     root = root_of(tx, req.root_dir)
-    prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
     budget = BytesLeft(req.max_bytes_total)
     found: list[DigestItem] = []
     files = 0

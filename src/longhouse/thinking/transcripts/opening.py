@@ -7,11 +7,13 @@ from typing import BinaryIO, NamedTuple
 
 from longhouse.kernel.budget import Clip, Keep, Pop
 from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion, UnknownId
+from longhouse.kernel.redact import redact_text
 from longhouse.kernel.registry import Role
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.thinking.places import place_of
 from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.access import admit, refuse_foreign
 from longhouse.thinking.transcripts.buffer import BLOCK
 from longhouse.thinking.transcripts.folders import open_file, root_of
 from longhouse.thinking.transcripts.messages import message_of, project_of, record_of
@@ -61,9 +63,11 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
             'fix: ref={"path": "session.jsonl", "line": 1}',
             recovery="copy a ref from docs.transcripts.search or docs.transcripts.digest",
         )
+    admit(tx)
     root = root_of(tx, req.root_dir)
     with open_file(root, req.ref.path) as (file, size):
         header, _ = beginning(file, size, BytesLeft(_ENDLESS))
+        refuse_foreign(tx, header.hints, req.ref.path)
         if req.ref.line is not None:
             found = _by_line(file, size, req)
         else:
@@ -171,7 +175,7 @@ def _offer(tx: Tx, req: OpenTranscript, entries: list[OpenedEntry]) -> None:
     tx.suggestions.append(
         Suggestion(
             CreateIdea(
-                content=f"{here.text[:_CAPTURED]}\n\nFrom {req.ref.path}, {where}.",
+                content=f"{redact_text(here.text)[:_CAPTURED]}\n\nFrom {req.ref.path}, {where}.",
                 title="From a transcript",
                 meta=meta,
             ),

@@ -15,8 +15,8 @@ from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
-from longhouse.thinking.facts import ThinkingFacts
 from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.access import project_prefix
 from longhouse.thinking.transcripts.buffer import Buffer
 from longhouse.thinking.transcripts.folders import (
     File,
@@ -50,7 +50,6 @@ __all__ = ["search_transcripts"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;()\[\]{}=+*#@!?|~^$%'-]+")
 """Characters that JSON never escapes."""
-_AROUND = 2_000
 
 
 @room.command(
@@ -62,8 +61,8 @@ _AROUND = 2_000
 )
 def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
     """Search the transcripts of this project's sessions; case-sensitive."""
+    prefix = project_prefix(tx, req.cwd_prefix)
     root = root_of(tx, req.root_dir)
-    prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
     search = _Search(root, req, prefix)
     files = files_of(root)
     for file in files[: req.max_files]:
@@ -144,11 +143,15 @@ class _Search:
         project: Project,
     ) -> None:
         req = self._req
-        at = message.text.find(req.query)
-        if at < 0 or req.role not in (None, message.role):
+        if req.query not in message.text or req.role not in (None, message.role):
+            return
+        # Only what an answer may show can match: otherwise a search would guess secrets.
+        shown = redact_text(message.text)
+        at = shown.find(req.query)
+        if at < 0:
             return
         if req.dedupe:
-            digest = hashlib.sha256(message.text.encode(errors="replace")).digest()
+            digest = hashlib.sha256(shown.encode(errors="replace")).digest()
             key = (project.id, message.role, digest)
             if key in self._seen:
                 return
@@ -165,7 +168,7 @@ class _Search:
                 message=Snippet(
                     role=message.role,
                     ts=message.ts,
-                    snippet=snippet(message.text, req.query, at, req.context_chars),
+                    snippet=snippet(shown, req.query, at, req.context_chars),
                 ),
             )
         )
@@ -185,13 +188,7 @@ class _Search:
         return sorted(made, key=lambda one: (-one.hits, -one.files, one.id))
 
 
-def snippet(text: str, query: str, at: int, around: int) -> str:
-    """The query with some text on each side; secrets are redacted before the text is cut."""
-    begin = max(at - around - _AROUND, 0)
-    clean = redact_text(text[begin : at + len(query) + around + _AROUND])
-    found = clean.find(query)
-    if found < 0:
-        return clean[: 2 * around]
-    start, stop = max(found - around, 0), found + len(query) + around
-    before = "…" if begin or start else ""
-    return f"{before}{clean[start:stop]}{'…' if stop < len(clean) else ''}"
+def snippet(shown: str, query: str, at: int, around: int) -> str:
+    """The query with some text on each side, cut from text whose secrets are hidden."""
+    start, stop = max(at - around, 0), at + len(query) + around
+    return f"{'…' if start else ''}{shown[start:stop]}{'…' if stop < len(shown) else ''}"

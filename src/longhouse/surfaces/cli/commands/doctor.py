@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
 from longhouse.config import Settings
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import Forbidden, LonghouseError
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.machine import (
@@ -133,6 +134,17 @@ def workspace(cli: Cli) -> Iterator[CheckResult]:
         yield CheckResult("note", about + issue["message"], issue["recovery"])
 
 
+def tokens(cli: Cli) -> Iterator[CheckResult]:
+    """Tokens of clients whose entry is gone."""
+    if not _is_there(cli):
+        return
+    from longhouse.surfaces.cli.setup.leftover import leftover, said_about
+
+    with suppress(Forbidden):  # only an operator may list them
+        for row in leftover(cli.settings, cli.call("system.token.list")["tokens"]):
+            yield CheckResult("warn", *said_about(row))
+
+
 def _is_there(cli: Cli) -> bool:
     return not cli.settings.is_sqlite or Path(cli.settings.db).exists()
 
@@ -173,6 +185,7 @@ CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[CheckResult]]], ...] = (
     ("limits", limits),
     ("hosts", hosts),
     ("store", store),
+    ("tokens", tokens),
     ("workspace", workspace),
 )
 

@@ -32,6 +32,10 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
         }
         for row in result["tokens"]
     ]
+    from longhouse.surfaces.cli.setup.leftover import leftover, said_about
+
+    for row in leftover(cli.settings, result["tokens"]):
+        cli.out.note("note", "; run: ".join(said_about(row)))
     columns = ("id", "role", "state", "created", "runner", "client", "workspaces", "name")
     return table(rows, columns) if rows else ["no tokens yet"]
 
