@@ -57,7 +57,8 @@ class Settings(NamedTuple):
     waits_per_token: int
     streams_per_token: int
     autostart_runners: int
-    artifacts: Path
+    artifacts: Path | None
+    """The folder with the bytes of artifacts; None if they are in the database (PostgreSQL)."""
     artifact_quota_mb: int
     agent_stale_minutes: int
     changes_every_s: int
@@ -85,7 +86,7 @@ class Settings(NamedTuple):
 
     @property
     def is_sqlite(self) -> bool:
-        return not self.db.startswith(("postgres://", "postgresql://"))
+        return not self.db.startswith(_POSTGRES)
 
     @property
     def store(self) -> str:
@@ -106,6 +107,7 @@ class Settings(NamedTuple):
         return self.db != str(self.dir / "longhouse.db")
 
 
+_POSTGRES = ("postgres://", "postgresql://")
 _CHOICES = {
     "items": ("tasks", "beads"),
     "toolset": ("core", "daily", "full"),
@@ -197,7 +199,8 @@ def load(
     if values["project_guard"] is None:
         values["project_guard"] = _derived_guard(folder, db, root)
     values["port"] = 0 if values["port"] is None else values["port"]
-    values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
+    kept = None if db.startswith(_POSTGRES) else folder / "artifacts"
+    values["artifacts"] = _artifacts(pick("artifacts", kept), folder)
     values["transcripts"] = _transcripts(pick("transcripts", ()), environ)
     if token := _token(sources):
         values["token"], origins["token"] = token.value, token.where
@@ -237,12 +240,15 @@ def _transcripts(added: tuple[str, ...], environ: Mapping[str, str] | None) -> t
     return (homes.codex / "sessions", homes.claude / "projects", *own)
 
 
-def _artifacts(given: str, folder: Path) -> Path:
+def _artifacts(set_to: Any, folder: Path) -> Path | None:
     """The artifacts folder; object stores are not supported yet, and are refused by name."""
+    if set_to is None:
+        return None
+    given = str(set_to)
     if "://" in given:
         raise InvalidInput(
             f"artifacts: {given.partition('://')[0]}:// is not supported yet",
-            recovery="set LONGHOUSE_ARTIFACTS to a folder; with many hosts, to a shared one",
+            recovery="leave LONGHOUSE_ARTIFACTS unset, or set it to a folder that all hosts share",
         )
     return folder / Path(given).expanduser()
 
@@ -257,7 +263,7 @@ def _derived_guard(folder: Path, db: str, root: Path) -> str | None:
     A store inside its repository needs none, and moves with it. A PostgreSQL database is shared on
     purpose by clones at different paths, so only an explicit guard applies there.
     """
-    if db.startswith(("postgres://", "postgresql://")) or folder.is_relative_to(root):
+    if db.startswith(_POSTGRES) or folder.is_relative_to(root):
         return None
     import hashlib
 

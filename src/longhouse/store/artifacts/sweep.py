@@ -9,12 +9,11 @@ and so does removing a row, so that a backup has an hour to copy the bytes of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from longhouse.kernel.contributions import Holder
-from longhouse.store.artifacts.disk import Dir, disk_errors
+from longhouse.store.artifacts.disk import disk_errors
 from longhouse.store.artifacts.keeper import Artifacts, artifacts_of, log_name
 from longhouse.store.artifacts.room import room, sql
 from longhouse.store.database import Database
@@ -106,26 +105,14 @@ def _blobs(db: Database, artifacts: Artifacts, call: Call, before: int) -> tuple
 
 
 def _logs(db: Database, artifacts: Artifacts, names: list[str], call: Call, before: int) -> int:
-    """Remove sealed logs, whose bytes now have a digest, and what a crash left in staging."""
+    """Remove sealed logs, whose bytes now have a digest, and what killed writers left."""
     growing: set[str] = set()
     for name in names:
         growing |= db.read(name, _growing, call)
-    with disk_errors("artifacts"):
-        _old(artifacts.staging, before, keep=set())
-        return _old(artifacts.growing, before, keep=growing)
+    gone = artifacts.logs.sweep(growing, before)
+    artifacts.place.sweep(before)
+    return gone
 
 
 def _growing(tx: Tx) -> set[str]:
-    names = {log_name(tx.ws, row["handle"]) for row in tx.all(sql.artifacts_growing)}
-    return names | {f"{name}.gap" for name in names}
-
-
-def _old(folder: Dir, before: int, *, keep: set[str]) -> int:
-    gone = 0
-    for name in folder.names():
-        if name in keep:
-            continue
-        with suppress(FileNotFoundError):
-            if folder.stat(name).st_mtime_ns // 1_000_000 <= before:
-                gone += folder.remove(name) and name.endswith(".log")
-    return gone
+    return {log_name(tx.ws, row["handle"]) for row in tx.all(sql.artifacts_growing)}
