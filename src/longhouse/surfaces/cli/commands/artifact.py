@@ -115,7 +115,7 @@ def move(cli: Cli, folder: str | None = None, remove: bool = False) -> Shown:
     text += [f"damaged in the folder, not moved: artifact:{d[:12]}" for d in done.damaged]
     if done.removed:
         text.append(f"{many(done.removed, 'file')} removed from {path}")
-    return Shown(msgspec.to_builtins(done), text, 1 if done.damaged else 0)
+    return Shown(msgspec.to_builtins(done), text, ok=not done.damaged)
 
 
 command = Command(
@@ -169,7 +169,7 @@ command = Command(
         Command(
             "move-in",
             "Move the artifacts of a folder into the PostgreSQL database",
-            args=[Arg("folder", "the folder (default: artifacts in the store's)", optional=True)],
+            args=[Arg("folder", "the folder (default: artifacts in the store's)", required=False)],
             flags=[Flag("remove", "remove each file once its bytes are in the database")],
             run=move,
             details="Every file is checked against its digest. The store may be in use, and the "
