@@ -27,6 +27,7 @@ RANGE = 64 << 10
 READS = 60
 OUTPUT = 1 << 30
 PART = 1_000_000
+UNCUT = {"argv": ["true"], "artifact_max_bytes": 2 << 30}
 LINE = b"%07d the quick brown fox jumps over the lazy dog, again and again\n"
 BLOCK = b"".join(LINE % n for n in range((1 << 20) // 70))
 
@@ -95,7 +96,7 @@ def ranges(readers: dict[str, Reader]) -> None:
 
 def outputs(houses: dict[str, House]) -> None:
     turns = {name: _turn(house, name) for name, house in houses.items()}
-    raw: dict[str, tuple[float, ...]] = {name: () for name in houses}
+    raw: dict[str, tuple[float, ...]] = dict.fromkeys(houses, ())
     once: dict[str, float] = {}
     for _ in range(2):
         for name, turn in turns.items():
@@ -127,7 +128,7 @@ def _turn(house: House, workspace: str) -> Callable[[], float]:
     fence = {"runner_id": "r1", "revision": call("tool.task_held", **host)["revision"]}
 
     def output() -> None:
-        task = call("tool.task_spawn", tool="exec", args={"argv": ["true"]}, **BIG)
+        task = call("tool.task_spawn", tool="exec", args=UNCUT)
         send = {"task_id": task["task_id"], "stream": "stdout", **fence}
         call("tool.task_claim", revision=fence["revision"], limit=1, **host)
         call("tool.output_append", offset_bytes=0, **send)
@@ -140,9 +141,6 @@ def _turn(house: House, workspace: str) -> Callable[[], float]:
         assert "artifact" in call("tool.output_append", offset_bytes=at, eof=True, **send)
 
     return timed(output)
-
-
-BIG = {"artifact_max_bytes": 2 << 30}
 
 
 if __name__ == "__main__":

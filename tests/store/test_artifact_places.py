@@ -115,13 +115,14 @@ def test_putting_the_same_again_leaves_one_blob_and_makes_it_new(place: Place) -
     for now in (NOW, NOW + 5):
         put(place, b"same", now=now)
         put(place, BIG, now=now)
-    assert {(b.size, b.touched_ms) for b in place.blobs.list()} == {(4, NOW + 5), (len(BIG), NOW + 5)}
+    assert {(b.size, b.touched_ms) for b in place.blobs.list()} == {
+        (4, NOW + 5),
+        (len(BIG), NOW + 5),
+    }
 
 
 @pytest.mark.parametrize("data", [b"right bytes", BIG])
-def test_putting_the_right_bytes_heals_wrong_ones_for_every_reader(
-    held: Held, data: bytes
-) -> None:
+def test_putting_the_right_bytes_heals_wrong_ones_for_every_reader(held: Held, data: bytes) -> None:
     digest = put(held.place, data)
     other = held.again()
     assert whole(other, digest) == data
@@ -233,23 +234,26 @@ def test_of_two_writers_at_one_offset_one_appends(held: Held) -> None:
 
 
 @pytest.mark.parametrize("step", [777, CHUNK, 100_000])
-def test_a_sealed_log_has_the_digest_of_its_bytes_however_they_came(
-    held: Held, step: int
-) -> None:
+def test_a_sealed_log_has_the_digest_of_its_bytes_however_they_came(held: Held, step: int) -> None:
     stream = BIG[:300_007]
     log = grown(held.place, stream, step)
-    blob, size, gap = held.again().logs.finish(log, now_ms=NOW, shared=False) if isinstance(
-        held.place, DatabasePlace
-    ) else held.place.logs.finish(log, now_ms=NOW, shared=False)
-    assert (blob.digest, blob.size, size, gap) == (digest_of(stream), len(stream), len(stream), None)
+    blob, size, gap = (
+        held.again().logs.finish(log, now_ms=NOW, shared=False)
+        if isinstance(held.place, DatabasePlace)
+        else held.place.logs.finish(log, now_ms=NOW, shared=False)
+    )
+    assert (blob.digest, blob.size, size, gap) == (
+        digest_of(stream),
+        len(stream),
+        len(stream),
+        None,
+    )
     assert whole(held.again(), blob.digest) == stream
 
 
 @pytest.mark.parametrize("cap", [1000, 70_001])
 @pytest.mark.parametrize("step", [777, 100_000])
-def test_a_cap_keeps_head_and_tail_the_same_way_everywhere(
-    held: Held, cap: int, step: int
-) -> None:
+def test_a_cap_keeps_head_and_tail_the_same_way_everywhere(held: Held, cap: int, step: int) -> None:
     stream = b"".join(b"%07d\n" % n for n in range(60_000))
     log = grown(held.place, stream, step, cap=cap)
     assert held.place.logs.held([log.name])[log.name] < cap + max(cap // 2, 1 << 16) + step

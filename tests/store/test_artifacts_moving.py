@@ -75,7 +75,7 @@ def test_an_artifact_of_one_host_is_read_on_another(host: Callable[..., Lh]) -> 
     assert not folder_of(two).exists()
     parts = [two("docs.artifact.add", name="p", content=c)["ref"] for c in ("first ", "second")]
     digest = hashlib.sha256(b"first second").hexdigest()
-    joined = one("docs.artifact.join", name="whole", parts=parts, digest=digest)
+    one("docs.artifact.join", name="whole", parts=parts, digest=digest)
     assert artifacts_of(two.house).blobs.get(digest, 0, 100) == b"first second"
 
 
@@ -139,9 +139,10 @@ def test_a_move_that_was_killed_goes_on_and_loses_nothing(
             raise Killed
         return made
 
-    with monkeypatch.context() as patched, pytest.raises(Killed):
+    with monkeypatch.context() as patched:
         patched.setattr(DatabaseBlobs, "stage", killed)
-        moved(two, folder_of(before), remove=True)
+        with pytest.raises(Killed):
+            moved(two, folder_of(before), remove=True)
     done = moved(two, folder_of(before), remove=True)
     assert (done.moved, done.already, done.removed) == (2, 1, 3)
     assert [read(two, ref) for ref in refs] == contents
@@ -194,9 +195,11 @@ def test_only_a_folder_of_artifacts_is_moved_into_a_database_that_can_hold_it(
         moved(host("one"), tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
     settings = load({"dir": str(tmp_path / "lite")}, environ={}, cwd=tmp_path)
-    with House(settings, clock=ManualClock(), ids=CountedIds()) as house:
-        with pytest.raises(InvalidInput, match="SQLite"):
-            moved(Lh(house, ManualClock()), tmp_path)
+    with (
+        House(settings, clock=ManualClock(), ids=CountedIds()) as house,
+        pytest.raises(InvalidInput, match="SQLite"),
+    ):
+        moved(Lh(house, ManualClock()), tmp_path)
 
 
 def test_artifacts_are_in_the_database_unless_a_folder_is_set(tmp_path: Path) -> None:

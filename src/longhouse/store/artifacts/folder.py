@@ -212,9 +212,7 @@ class FolderLogs:
             file, gap = open_growing(self._folder, name)
         except FileNotFoundError:
             return None
-        return LogBytes(
-            steady(file, gap, lambda: read_gap(self._folder, name)), file.size(), gap
-        )
+        return LogBytes(steady(file, gap, lambda: read_gap(self._folder, name)), file.size(), gap)
 
     def held(self, names: Sequence[str]) -> Mapping[str, int]:
         found = {name: self.look(name) for name in names}
