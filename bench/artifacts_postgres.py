@@ -1,7 +1,7 @@
 """Artifacts in PostgreSQL, compared with artifacts of the same store in a folder.
 
 - A range: `docs.artifact.show` of 64 KiB at random places of a 256 MiB artifact, as a caller asks.
-- A gibibyte of output: what a runner sends, in parts of a megabyte, from the first byte to the seal.
+- A gibibyte of output: what a runner sends, a megabyte at a time, from the first to the seal.
 - A gibibyte stored at once, and the same range without a call, are printed for comparison.
 """
 

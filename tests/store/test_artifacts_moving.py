@@ -75,7 +75,8 @@ def test_an_artifact_of_one_host_is_read_on_another(host: Callable[..., Lh]) -> 
     assert not folder_of(two).exists()
     parts = [two("docs.artifact.add", name="p", content=c)["ref"] for c in ("first ", "second")]
     digest = hashlib.sha256(b"first second").hexdigest()
-    one("docs.artifact.join", name="whole", parts=parts, digest=digest)
+    about = {"name": "whole", "media_type": "text/plain"}
+    one("docs.artifact.join", parts=parts, digest=digest, **about)
     assert artifacts_of(two.house).blobs.get(digest, 0, 100) == b"first second"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from longhouse.kernel.contributions import Holder
@@ -22,6 +23,7 @@ from longhouse.store.tx import Call, Tx
 __all__ = ["GRACE_MS", "Swept", "expire", "sweep", "sweep_bytes"]
 
 GRACE_MS = 3_600_000
+_PAGE = 500
 
 
 class Swept(NamedTuple):
@@ -69,8 +71,8 @@ def expire_artifacts(tx: Tx) -> None:
     expire(tx, tx.facts.registry.holders)
 
 
-def _is_used(digest: str, tx: Tx) -> bool:
-    return tx.one(sql.digest_is_used, digest=digest) is not None
+def _used(low: str, high: str, tx: Tx) -> set[str]:
+    return {row["digest"] for row in tx.all(sql.digests_used, low=low, high=high)}
 
 
 def expire(tx: Tx, holders: Sequence[Holder]) -> int:
@@ -94,13 +96,15 @@ def expire(tx: Tx, holders: Sequence[Holder]) -> int:
 def _blobs(db: Database, artifacts: Artifacts, call: Call, before: int) -> tuple[int, int]:
     count = size = 0
     with disk_errors("artifacts"):
-        for blob in artifacts.blobs.list():
-            if blob.touched_ms > before:
-                continue
-            if not db.read("", partial(_is_used, blob.digest), call) and artifacts.blobs.delete(
-                blob.digest, untouched_since_ms=before
-            ):
-                count, size = count + 1, size + blob.size
+        old = (blob for blob in artifacts.blobs.list() if blob.touched_ms <= before)
+        while page := list(islice(old, _PAGE)):
+            digests = [blob.digest for blob in page]
+            used = db.read("", partial(_used, min(digests), max(digests)), call)
+            for blob in page:
+                if blob.digest not in used and artifacts.blobs.delete(
+                    blob.digest, untouched_since_ms=before
+                ):
+                    count, size = count + 1, size + blob.size
     return count, size
 
 

@@ -1,4 +1,4 @@
-"""The database as the place for artifacts, with the folder that had them before, if there is one."""
+"""The database as the place for artifacts, and the folder that had them before, if any."""
 
 from __future__ import annotations
 
