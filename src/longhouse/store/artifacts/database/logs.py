@@ -280,12 +280,11 @@ def _write(connection: ByteConnection, body: int, offset: int, data: bytes) -> N
 
 
 def _skipped(connection: ByteConnection, row: _Row, to: int, cap: int) -> _Row:
-    """Continue at `to`: chunks that the gap begins or ends in are filled up with zeros."""
+    """Continue at `to`; the chunk that the gap ends in begins with zeros, which nobody reads."""
     n, used = divmod(to, CHUNK)
     if row.size // CHUNK == n:
         _write(connection, row.body, row.size, bytes(to - row.size))
     else:
-        _write(connection, row.body, row.size, bytes(-row.size % CHUNK))
         _write(connection, row.body, n * CHUNK, bytes(used))
     at = middle_of(cap, row.size, row.gap)
     return row._replace(size=to, gap=Gap(at, to - at, row.gap.lines if row.gap else 0))
