@@ -25,7 +25,7 @@ HOSTS = ("laptop", "one", "two")
 
 
 class Hosts:
-    """Machines that have nothing in common but a database and a mounted folder."""
+    """Machines that have nothing in common but a database."""
 
     def __init__(self, base: Path, db: str) -> None:
         self.base = base
@@ -42,7 +42,6 @@ class Hosts:
         """What a command prints on that host, with the page's names put into this test's terms."""
         given = (
             command.replace("postgresql://longhouse@db.example/longhouse", self.db)
-            .replace("/mnt/longhouse/artifacts", str(self.base / "shared"))
             .replace("0.0.0.0", "127.0.0.1")
             .replace("7331", self.ports[host])
             .replace("acme.tar", str(self.base / "acme.tar"))
@@ -98,6 +97,7 @@ def test_the_page_goes_as_it_says_and_keeps_its_promises(hosts: Hosts) -> None:
     for step in walk[leaving:]:
         follow(hosts, step)
     another_takes_over(hosts)
+    no_host_has_a_folder_of_artifacts(hosts)
     a_revoked_token_works_on_no_host(hosts, token)
 
 
@@ -140,6 +140,12 @@ def one_leads(hosts: Hosts) -> None:
 def another_takes_over(hosts: Hosts) -> None:
     while not hosts.leads("two"):
         pass  # the time limit of a test bounds it
+
+
+def no_host_has_a_folder_of_artifacts(hosts: Hosts) -> None:
+    assert (hosts.root("laptop") / ".longhouse").is_dir()
+    for host in ("one", "two"):
+        assert not (hosts.root(host) / ".longhouse" / "artifacts").exists()
 
 
 def a_revoked_token_works_on_no_host(hosts: Hosts, token: str) -> None:

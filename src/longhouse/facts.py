@@ -15,6 +15,7 @@ from longhouse.__about__ import __version__
 if TYPE_CHECKING:
     from longhouse.config import Settings
     from longhouse.kernel.registry import Registry
+    from longhouse.store.engine import StoreEngine
 
 __all__ = ["FromHouse", "HouseFacts"]
 
@@ -41,13 +42,14 @@ class HouseFacts:
         settings: Settings,
         registry: Registry,
         *,
-        engine: str,
+        engine: StoreEngine,
         schema_version: int,
         services: Mapping[str, Any],
     ) -> None:
         self.settings = settings
         self.registry = registry
-        self.engine = engine
+        self.store_engine = engine
+        self.engine = engine.name
         self.schema_version = schema_version
         self.services = services
         self.version = __version__

@@ -74,7 +74,7 @@ class House:
         self.facts = HouseFacts(
             settings,
             self.registry,
-            engine=self.db.engine.name,
+            engine=self.db.engine,
             schema_version=migrate.newest(),
             services=services or {},
         )

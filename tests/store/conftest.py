@@ -9,8 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from longhouse.config import Settings
+from longhouse.house import House
 from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresEngine
+from tests.kit import Lh, ManualClock
 from tests.store.kit import open_engine
 
 
@@ -52,3 +55,9 @@ def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
     """A plain connection to the store's database, bypassing the store."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         yield connection
+
+
+@pytest.fixture
+def folder_lh(new_house: Callable[..., House], settings: Settings, clock: ManualClock) -> Lh:
+    """A house whose artifacts are in a folder, on each engine."""
+    return Lh(new_house(artifacts=settings.dir / "artifacts"), clock)

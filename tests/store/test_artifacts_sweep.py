@@ -99,7 +99,8 @@ def test_a_put_between_judgement_and_removal_wins(lh: Lh) -> None:
     assert keeper.blobs.get(blob.digest, 0, 100) == b"garbage"
 
 
-def test_a_sweep_that_died_half_way_loses_nothing(lh: Lh) -> None:
+def test_a_sweep_that_died_half_way_loses_nothing(folder_lh: Lh) -> None:
+    lh = folder_lh
     digest = lh("docs.artifact.add", name="a", content="x")["artifact"]["digest"]
     path = artifacts_of(lh.house).path / "blobs" / digest[:2] / digest
     path.rename(path.with_name(digest + ".going"))
@@ -108,7 +109,8 @@ def test_a_sweep_that_died_half_way_loses_nothing(lh: Lh) -> None:
     assert path.exists()
 
 
-def test_sealed_logs_and_stale_staging_are_cleaned_and_growing_ones_left(lh: Lh) -> None:
+def test_sealed_logs_and_stale_staging_are_cleaned_and_growing_ones_left(folder_lh: Lh) -> None:
+    lh = folder_lh
     keeper = artifacts_of(lh.house)
 
     def begin(tx: Tx) -> Any:

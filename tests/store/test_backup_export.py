@@ -272,7 +272,8 @@ def test_an_export_of_a_newer_longhouse_is_refused_by_name(lh: Lh) -> None:
         imported(lh.house, rewritten(exported(lh.house), newer), name="copy")
 
 
-def test_a_damaged_artifact_stops_the_export(lh: Lh) -> None:
+def test_a_damaged_artifact_stops_the_export(folder_lh: Lh) -> None:
+    lh = folder_lh
     added = lh("docs.artifact.add", name="a", content="y" * 600)["artifact"]
     path = artifacts_of(lh.house).path / "blobs" / added["digest"][:2] / added["digest"]
     path.write_bytes(b"short")

@@ -52,7 +52,8 @@ def test_a_broken_invariant_is_named(lh: Lh, statement: str, part: str) -> None:
     assert part in " | ".join(p.message for p in found.problems)
 
 
-def test_lost_short_and_changed_bytes_are_told_apart(lh: Lh) -> None:
+def test_lost_short_and_changed_bytes_are_told_apart(folder_lh: Lh) -> None:
+    lh = folder_lh
     texts = ["lost", "short", "changed"]
     paths = []
     for text in texts:

@@ -55,7 +55,8 @@ class Settings(NamedTuple):
     waits_per_token: int
     streams_per_token: int
     autostart_runners: int
-    artifacts: Path
+    artifacts: Path | None
+    """The folder with the bytes of artifacts; None if they are in the database (PostgreSQL)."""
     artifact_quota_mb: int
     agent_stale_minutes: int
     changes_every_s: int
@@ -82,7 +83,7 @@ class Settings(NamedTuple):
 
     @property
     def is_sqlite(self) -> bool:
-        return not self.db.startswith(("postgres://", "postgresql://"))
+        return not self.db.startswith(_POSTGRES)
 
     @property
     def store(self) -> str:
@@ -103,6 +104,7 @@ class Settings(NamedTuple):
         return self.db != str(self.dir / "longhouse.db")
 
 
+_POSTGRES = ("postgres://", "postgresql://")
 _CHOICES = {
     "items": ("tasks", "beads"),
     "toolset": ("core", "daily", "full"),
@@ -192,7 +194,8 @@ def load(
     if values["project_guard"] is None:
         values["project_guard"] = _derived_guard(place, db)
     values["port"] = 0 if values["port"] is None else values["port"]
-    values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
+    kept = None if db.startswith(_POSTGRES) else folder / "artifacts"
+    values["artifacts"] = _artifacts(pick("artifacts", kept), folder)
     values["cache"] = _cache(pick("cache", None), place)
     values["transcripts"] = _transcripts(pick("transcripts", ()), environ)
     if token := _token(sources):
@@ -241,12 +244,15 @@ def _cache(given: Any, place: StorePlace) -> Path:
     return Path(str(given)).expanduser().absolute() / "longhouse" / place.cache.name
 
 
-def _artifacts(given: str, folder: Path) -> Path:
+def _artifacts(set_to: Any, folder: Path) -> Path | None:
     """The artifacts folder; object stores are not supported yet, and are refused by name."""
+    if set_to is None:
+        return None
+    given = str(set_to)
     if "://" in given:
         raise InvalidInput(
             f"artifacts: {given.partition('://')[0]}:// is not supported yet",
-            recovery="set LONGHOUSE_ARTIFACTS to a folder; with many hosts, to a shared one",
+            recovery="leave LONGHOUSE_ARTIFACTS unset, or set it to a folder that all hosts share",
         )
     return folder / Path(given).expanduser()
 
@@ -259,9 +265,7 @@ def _derived_guard(place: StorePlace, db: str) -> str | None:
     """
     project = place.project
     own = (project is not None and not project.chosen) or place.folder.is_relative_to(place.root)
-    if db.startswith(("postgres://", "postgresql://")) or own:
-        return None
-    if project is None and not place.chosen:
+    if db.startswith(_POSTGRES) or own or (project is None and not place.chosen):
         return None
     import hashlib
 

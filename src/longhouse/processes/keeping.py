@@ -7,9 +7,6 @@ is sealed.
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from longhouse.kernel.errors import Conflict, Suggestion
@@ -24,7 +21,6 @@ from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.growing import Gap as Cut
-from longhouse.store.artifacts.growing import GrowingLog
 from longhouse.store.tx import Tx
 
 __all__ = ["LogEnd", "append_output", "log_of", "unsealed"]
@@ -74,14 +70,9 @@ def _grow(tx: Tx, req: AppendOutput) -> _Grown | None:
     if artifact.digest is not None:
         return _Grown(artifact.size)
     log = keeper.log(artifact, tx.ws, cap=process.spec.number("artifact_max_bytes"))
-    with _alone(log):
-        if log.size() == req.offset_bytes:
-            if data:
-                keeper.expect_more(tx, handle, len(data))
-            log.append(data)
-            if req.skip_to is not None and req.skip_to > log.size():
-                log.skip(req.skip_to)
-        size = log.size()
+    if data and log.size() == req.offset_bytes:
+        keeper.expect_more(tx, handle, len(data))
+    size = log.extend(req.offset_bytes, data, skip_to=req.skip_to)
     if not req.eof or size != req.offset_bytes + len(data):
         return _Grown(size)
     return _Grown(size, keeper.finish(log, now_ms=tx.now_ms))
@@ -136,13 +127,3 @@ def _running(tx: Tx, req: AppendOutput) -> Process:
             suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how it ended")],
         )
     return process
-
-
-@contextmanager
-def _alone(log: GrowingLog) -> Iterator[None]:
-    """Lock the log while it is checked and extended: a replaced runner may still have a call."""
-    fcntl.flock(log.fd, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(log.fd, fcntl.LOCK_UN)

@@ -44,6 +44,8 @@ __all__ = ["PostgresEngine"]
 LANES = 12
 READERS = 12
 """Enough for every thread that reads: quick and long reads, checks of tokens, the house itself."""
+BYTES = 6
+"""How many connections may move bytes of artifacts at once."""
 PATIENCE_S = 5.0
 """How long to wait for a connection, and for the outcome of a commit whose answer was lost."""
 UPGRADE_S = 3600.0
@@ -51,7 +53,7 @@ LEADER_SILENT_S = 15
 """How long a leader may be silent before another takes over."""
 TRY_AGAIN_S = 1.0
 """How soon after a failure to open the store the next call tries again."""
-_MIGRATING, _MAINTAINING = 0x4C4F4E47_00000001, 0x4C4F4E47_00000002
+_MIGRATING, _MAINTAINING, _SWEEPING = (0x4C4F4E47_00000000 + n for n in (1, 2, 3))
 """The keys of our advisory locks."""
 
 _SETTINGS = (
@@ -99,18 +101,8 @@ class PostgresEngine:
         self._opening = threading.Lock()
         self._is_open = False
         self._failed: tuple[float, StoreBusy] | None = None
-        self._pool: ConnectionPool[PostgresSession] = ConnectionPool(
-            url,
-            connection_class=PostgresSession,
-            kwargs=_OPTIONS,
-            configure=_configure,
-            min_size=0,
-            max_size=LANES + READERS,
-            timeout=PATIENCE_S,
-            reconnect_timeout=PATIENCE_S,
-            num_workers=2,
-            open=False,
-        )
+        self._pool = _pool(url, LANES + READERS)
+        self._bytes = _pool(url, BYTES)
         self._bell = Bell(self._ring)
         with suppress(StoreBusy):
             self._ensure_open()
@@ -134,6 +126,28 @@ class PostgresEngine:
     def reader(self) -> Iterator[PostgresConnection]:
         with self._borrowed() as connection:
             yield connection
+
+    @contextmanager
+    def bytes_connection(self) -> Iterator[PostgresConnection]:
+        """A connection for the bytes of artifacts, also inside a transaction on another one.
+
+        These have a pool of their own: nobody who waits for one of them holds one already.
+        """
+        with self._borrowed(self._bytes) as connection:
+            yield connection
+
+    @contextmanager
+    def undisturbed(self, *, alone: bool) -> Iterator[None]:
+        """Hold the lock of the artifacts' sweep, shared or alone, on a connection of its own."""
+        db = self._connect()
+        lock = "pg_advisory_lock" if alone else "pg_advisory_lock_shared"
+        try:
+            PostgresConnection(db).script(f"SELECT {lock}({_SWEEPING})")
+            yield
+        except Lost as lost:
+            raise lost.error from lost
+        finally:
+            db.close()
 
     def announce(self) -> None:
         self._bell.ring()
@@ -180,6 +194,7 @@ class PostgresEngine:
     def close(self) -> None:
         self._bell.close()
         self._pool.close()
+        self._bytes.close()
 
     def _ring(self) -> None:
         """NOTIFY outside a transaction; inside one, its commit would wait for all others."""
@@ -187,10 +202,13 @@ class PostgresEngine:
             connection.script("NOTIFY longhouse")
 
     @contextmanager
-    def _borrowed(self) -> Iterator[PostgresConnection]:
+    def _borrowed(
+        self, pool: ConnectionPool[PostgresSession] | None = None
+    ) -> Iterator[PostgresConnection]:
+        pool = pool or self._pool
         try:
             self._ensure_open()
-            db = self._pool.getconn()
+            db = pool.getconn()
         except LonghouseError as error:
             raise Lost(error) from error
         except PoolTimeout as error:
@@ -209,9 +227,9 @@ class PostgresEngine:
             if db.stale:  # then so are all other connections with statements prepared before
                 self._age += 1
             lost = broken(db)
-            self._pool.putconn(db)
+            pool.putconn(db)
             if lost:  # others have probably broken too: leave none of them to the next call
-                self._pool.drain()
+                pool.drain()
 
     def _ensure_open(self) -> None:
         """Bring the schema up to date before first use, once the database is reachable."""
@@ -229,6 +247,7 @@ class PostgresEngine:
                 self._failed = time.monotonic() + TRY_AGAIN_S, error
                 raise
             self._pool.open()
+            self._bytes.open()
             self._is_open = True
 
     def _committed(self, xid: str) -> bool | None:
@@ -299,6 +318,21 @@ class _Listener:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _pool(url: str, most: int) -> ConnectionPool[PostgresSession]:
+    return ConnectionPool(
+        url,
+        connection_class=PostgresSession,
+        kwargs=_OPTIONS,
+        configure=_configure,
+        min_size=0,
+        max_size=most,
+        timeout=PATIENCE_S,
+        reconnect_timeout=PATIENCE_S,
+        num_workers=2,
+        open=False,
+    )
 
 
 def _configure(db: PostgresSession) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -67,6 +67,7 @@ _TIME = Query(
 )
 """Run under the lock. Returns the time, the time of the newest log row, and the transaction id by
 which to ask later whether it committed; limits how long we may hold the lock while silent."""
+_RELAXED = Query("relaxed", "", "SET LOCAL synchronous_commit TO off")
 _NOW = Query(
     "now",
     "",
@@ -249,6 +250,65 @@ class PostgresConnection:
         except psycopg.Error as error:
             raise statement_error(error, self.db) from error
         return _rows(result, _columns(result))
+
+    def blocks(self, query: Query, params: Params) -> list[bytes]:
+        """The rows of a query with one column of bytes, unconverted."""
+        self.settle()
+        text = query.postgres.text
+        try:
+            if text not in self.db.prepared:
+                self.db.names += 1
+                name = b"s%d" % self.db.names
+                self._pg.send_prepare(name, text)
+                self._last_result(ANSWER_S)
+                self.db.prepared[text] = name
+            self._pg.send_query_prepared(
+                self.db.prepared[text], _values(query, params), result_format=1
+            )
+            result = self._last_result(ANSWER_S)
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+        return [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
+
+    def relax(self) -> None:
+        """Let this transaction's commit return before it is on disk; a later commit settles it."""
+        self._owed.append((_RELAXED, _NOTHING, None))
+
+    def copy(self, statement: bytes, data: Iterable[bytes]) -> None:
+        """Run a `COPY … FROM STDIN`; each block is on its way before the next is asked for."""
+        self.settle()
+        try:
+            self._pg.send_query(statement)
+            self._copied(data)
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+
+    def _copied(self, data: Iterable[bytes]) -> None:
+        pg = self._pg
+        try:
+            self._await(time.monotonic() + ANSWER_S)
+            begun = pg.get_result()
+            if begun is None or begun.status != ExecStatus.COPY_IN:
+                raise psycopg.OperationalError("the server accepts no bytes")
+            for block in data:
+                pg.put_copy_data(block)
+                self._flush(time.monotonic() + ANSWER_S)
+            pg.put_copy_end()
+        except BaseException:  # the server still waits for bytes, so the connection is unusable
+            self.db.close()
+            raise
+        self._last_result(ANSWER_S)
+
+    def _flush(self, ends: float) -> None:
+        """Wait until the server has taken what was sent, so that nothing piles up here."""
+        pg = self._pg
+        poll = select.poll()
+        while pg.flush():
+            poll.register(pg.socket, select.POLLIN | select.POLLOUT)
+            if not poll.poll(max(0.0, ends - time.monotonic()) * 1000):
+                self.db.close()
+                raise _Silent
+            pg.consume_input()
 
     def _whether_committed(self) -> bool | None:
         xid = self._time.result[0]["xid"] if self._time and self._time.rows else None

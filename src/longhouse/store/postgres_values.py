@@ -13,13 +13,15 @@ from longhouse.kernel.errors import InvalidInput
 
 __all__ = ["dump", "loader"]
 
-_BOOL, _NUMERIC, _WHOLE = 16, 1700, (20, 21, 23)
+_BOOL, _BYTES, _NUMERIC, _WHOLE = 16, 17, 1700, (20, 21, 23)
 
 
-def dump(value: str | int | None) -> bytes | None:
+def dump(value: str | int | bytes | None) -> bytes | None:
     """A value in the server's text format."""
     if value is None:
         return None
+    if isinstance(value, bytes):
+        return b"\\x" + value.hex().encode()
     if not isinstance(value, str):
         return b"%d" % value
     if "\0" in value:  # the server would read it as the end of the value
@@ -34,5 +36,6 @@ def loader(oid: int) -> Callable[[bytes], Any]:
 
 _LOADERS: dict[int, Callable[[bytes], Any]] = {
     **dict.fromkeys((*_WHOLE, _NUMERIC), int),
+    _BYTES: lambda data: bytes.fromhex(data[2:].decode()),
     _BOOL: lambda data: int(data == b"t"),
 }

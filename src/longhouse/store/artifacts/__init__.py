@@ -1,6 +1,6 @@
 """Artifacts: bytes that outlive the process that made them, found by digest and read by range.
 
-Owns the artifacts folder and the tables `artifacts` and `artifact_usage`. Rooms store through
+Owns the artifacts folder and the tables `artifacts` and `artifact_…`. Rooms store through
 `Artifacts` and declare the artifacts they refer to with `room.holds_artifacts`; callers read
 through `docs.artifact.show`.
 """

@@ -1,31 +1,38 @@
-"""Sealed bytes by SHA-256: the `Blobs` interface, and its default implementation in a folder.
+"""The interface of a place for bytes: sealed ones by SHA-256 (`Blobs`), growing logs (`Logs`).
 
-An object store can implement the same six methods. Every implementation guarantees: a digest that
-exists is complete; `touch` and a repeated `put` make the blob new; `delete` never removes a blob
-that became new after the caller judged it garbage.
+There are two places, a folder and the store's database, and one conformance suite over both. An
+object store needs only `Blobs`; its growing logs can stay in the database. Every place guarantees:
+a digest that exists is complete; a repeated `stage` replaces whatever bytes the digest had, and,
+like `touch`, makes the blob new; `delete` never removes a blob that became new after the caller
+judged it garbage; a killed `stage` leaves only garbage, which `sweep` removes.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from longhouse.kernel.errors import StoreError
-from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors
+from longhouse.kernel.errors import Conflict, StoreError
+from longhouse.store.artifacts.disk import sha256
+from longhouse.store.artifacts.growing import Gap
 
-__all__ = ["Blob", "Blobs", "FolderBlobs", "StoredBlob"]
-
-_OPEN_FILES = 64
-_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
-_GOING = ".going"
+__all__ = [
+    "Blob",
+    "Blobs",
+    "BytesMissing",
+    "Log",
+    "LogBytes",
+    "Logs",
+    "Place",
+    "QuotaExceeded",
+    "StoredBlob",
+    "Tally",
+]
 
 
 class Blob(NamedTuple):
-    """Bytes on disk: their digest and length."""
+    """Stored bytes: their digest and length."""
 
     digest: str
     size: int
@@ -39,12 +46,64 @@ class StoredBlob(NamedTuple):
     touched_ms: int
 
 
+class LogBytes(NamedTuple):
+    """What a reader sees of a growing log: (offset, length) -> bytes, its size and its gap."""
+
+    pread: Callable[[int, int], bytes]
+    size: int
+    gap: Gap | None
+
+
+class QuotaExceeded(Conflict):
+    """The workspace's artifact quota is used up."""
+
+    code = "QUOTA_EXCEEDED"
+    fix = "let some expire (`longhouse artifact sweep`), or raise LONGHOUSE_ARTIFACT_QUOTA_MB"
+
+
+class BytesMissing(StoreError):
+    """The row of an artifact is there, its bytes are not; repeating the call cannot help."""
+
+    retryable = False
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(
+            f"the bytes of artifact:{digest[:12]} are missing",
+            recovery="run `longhouse verify --full`; adding the same bytes again, or restoring "
+            "them from a backup, heals it",
+        )
+
+
+class Tally:
+    """Counts and hashes bytes on their way in; refuses more than `most`, or another digest."""
+
+    def __init__(self, digest: str | None, most: int | None) -> None:
+        self._hash = sha256()
+        self._digest, self._most = digest, most
+        self.size = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Called before the bytes are written."""
+        self.size += len(chunk)
+        if self._most is not None and self.size > self._most:
+            raise QuotaExceeded(f"the quota has only {self._most} bytes left")
+        self._hash.update(chunk)
+
+    def blob(self) -> Blob:
+        found = self._hash.hexdigest()
+        if self._digest not in (None, found):
+            raise Conflict(f"digest: the bytes have digest {found}, not {self._digest}")
+        return Blob(found, self.size)
+
+
 class Blobs(Protocol):
-    def put(self, blob: Blob, folder: Dir, name: str, now_ms: int) -> None:
-        """Store the finished, synced local file `name`; the caller removes the original."""
+    def stage(
+        self, chunks: Iterable[bytes], *, now_ms: int, digest: str | None, most: int | None
+    ) -> Blob:
+        """Store bytes under their digest; a refused or failed attempt leaves nothing visible."""
 
     def get(self, digest: str, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`; fewer only at the end."""
+        """Up to `length` bytes from `offset`; fewer only at the end. BytesMissing if none exist."""
 
     def size(self, digest: str) -> int | None:
         """The length in bytes, or None if there is no such blob."""
@@ -58,123 +117,52 @@ class Blobs(Protocol):
     def list(self) -> Iterator[StoredBlob]: ...
 
 
-class FolderBlobs:
-    """`blobs/ab/abcd…`, one file per digest."""
+class Log(Protocol):
+    """The writer's end of a growing log."""
 
-    def __init__(self, root: Path) -> None:
-        with disk_errors("artifacts"):
-            self._root = Dir.root(root).sub("blobs")
-        self._open: dict[str, OpenFile] = {}
+    name: str
+    cap: int | None
 
-    def put(self, blob: Blob, folder: Dir, name: str, now_ms: int) -> None:
-        with disk_errors("an artifact"):
-            shard = self._root.sub(blob.digest[:2])
-            source = folder.open(name)
-            os.utime(source.fd, ns=(now_ms * 1_000_000,) * 2)
-            for _ in range(3):
-                if self._touch(shard, blob, now_ms):
-                    return
-                with suppress(FileExistsError):
-                    folder.link(name, shard, blob.digest)
-                    return
-        raise StoreError("an artifact could not be stored: its file keeps changing")
+    def size(self) -> int: ...
 
-    def get(self, digest: str, offset: int, length: int) -> bytes:
-        file = self._open.get(digest) or self._opened(digest)
-        data = os.pread(file.fd, length, offset)
-        if len(data) == length or not data:
-            return data
-        return data + self.get(digest, offset + len(data), length - len(data))
+    def append(self, data: bytes) -> int:
+        """Append and return the offset at which the bytes begin."""
 
-    def size(self, digest: str) -> int | None:
-        try:
-            return self._find(digest).size()
-        except FileNotFoundError:
-            return None
+    def extend(self, offset: int, data: bytes, *, skip_to: int | None = None) -> int:
+        """Append if the log ends at `offset`, and skip bytes that were lost; returns its size.
 
-    def touch(self, digest: str, now_ms: int) -> None:
-        with disk_errors("an artifact"), suppress(FileNotFoundError):
-            file = self._find(digest)
-            os.utime(file.fd, ns=(now_ms * 1_000_000,) * 2)
-
-    def delete(self, digest: str, *, untouched_since_ms: int) -> bool:
-        """Move the file aside, check its age again, then remove it, so a concurrent put wins."""
-        with disk_errors("an artifact"):
-            aside = digest + _GOING
-            try:
-                shard = self._shard(digest)
-                shard.rename(digest, aside)
-            except FileNotFoundError:
-                return False
-            if _touched_ms(shard.stat(aside)) > untouched_since_ms:
-                with suppress(FileExistsError):
-                    shard.link(aside, shard, digest)
-                shard.remove(aside)
-                return False
-            self._open.pop(digest, None)
-            return shard.remove(aside)
-
-    def list(self) -> Iterator[StoredBlob]:
-        for prefix in self._root.names():
-            shard = self._root.sub(prefix, make=False)
-            for name in shard.names():
-                digest = name.removesuffix(_GOING)
-                if not _DIGEST.match(digest):
-                    continue
-                if name != digest:
-                    self._come_back(shard, digest)
-                with suppress(FileNotFoundError):
-                    found = shard.stat(digest)
-                    yield StoredBlob(digest, found.st_size, _touched_ms(found))
-
-    def _touch(self, shard: Dir, blob: Blob, now_ms: int) -> bool:
-        """Make an existing blob new; a torn file, recognized by its size, is removed."""
-        try:
-            file = shard.open(blob.digest)
-            if file.size() != blob.size:
-                shard.remove(blob.digest)
-                return False
-            os.utime(file.fd, ns=(now_ms * 1_000_000,) * 2)
-            return shard.stat(blob.digest).st_ino == os.fstat(file.fd).st_ino
-        except FileNotFoundError:
-            return False
-
-    def _opened(self, digest: str) -> OpenFile:
-        with disk_errors("an artifact"):
-            try:
-                file = self._find(digest)
-            except FileNotFoundError:
-                raise StoreError(
-                    f"the bytes of artifact:{digest[:12]} are missing from the artifacts folder",
-                    recovery="run `longhouse verify --full`, then restore it from a backup",
-                ) from None
-        while len(self._open) >= _OPEN_FILES:
-            with suppress(KeyError, StopIteration, RuntimeError):
-                self._open.pop(next(iter(self._open)))
-        self._open[digest] = file
-        return file
-
-    def _find(self, digest: str) -> OpenFile:
-        shard = self._shard(digest)
-        try:
-            return shard.open(digest)
-        except FileNotFoundError:
-            with suppress(FileNotFoundError):
-                return shard.open(digest + _GOING)
-            return shard.open(digest)
-
-    def _shard(self, digest: str) -> Dir:
-        if not _DIGEST.match(digest):
-            raise StoreError(f"{digest[:80]!r} is not a SHA-256 digest")
-        return self._root.sub(digest[:2], make=False)
-
-    @staticmethod
-    def _come_back(shard: Dir, digest: str) -> None:
-        """Restore a blob that an interrupted sweep left aside; the next sweep checks it again."""
-        with suppress(FileExistsError, FileNotFoundError):
-            shard.link(digest + _GOING, shard, digest)
-        shard.remove(digest + _GOING)
+        Atomic, also between hosts: of two writers at one offset, one appends.
+        """
 
 
-def _touched_ms(found: os.stat_result) -> int:
-    return found.st_mtime_ns // 1_000_000
+class Logs(Protocol):
+    def open(self, name: str, *, cap: int | None) -> Log: ...
+
+    def look(self, name: str) -> LogBytes | None:
+        """What a reader sees now, or None if no byte was ever written."""
+
+    def held(self, names: Sequence[str]) -> Mapping[str, int]:
+        """How many bytes of each log are stored, without its gap."""
+
+    def finish(self, log: Log, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
+        """Put a log's bytes under their digest: what to seal. It can be repeated, and the log may
+        still grow: with `shared` it certainly does. Its readers keep it until a sweep."""
+
+    def sweep(self, growing: set[str], before_ms: int) -> int:
+        """Remove logs that no longer grow and have not changed since then; returns how many."""
+
+
+class Place(Protocol):
+    """Where the bytes of a store's artifacts are."""
+
+    @property
+    def blobs(self) -> Blobs: ...
+
+    @property
+    def logs(self) -> Logs: ...
+
+    def lock(self, *, alone: bool) -> AbstractContextManager[None]:
+        """Backups and exports share it; the sweep needs it alone."""
+
+    def sweep(self, before_ms: int) -> None:
+        """Remove what killed writers left before then."""

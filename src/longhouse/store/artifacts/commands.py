@@ -9,6 +9,8 @@ from typing import Any
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.inputs import from_base64
+from longhouse.store.artifacts.blobs import Blob
+from longhouse.store.artifacts.disk import sha256
 from longhouse.store.artifacts.keeper import artifacts_of
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.owners import refuse_another_owner
@@ -110,20 +112,46 @@ def list_artifacts(tx: Tx, req: ListArtifacts) -> ArtifactList:
     )
 
 
+def _stage(tx: Tx, req: AddArtifact) -> Blob:
+    """Store the bytes before the write that records them, so that other writes do not wait."""
+    refuse_another_owner(tx, req.owner)
+    data, keeper = _content(req), artifacts_of(tx)
+    blob = Blob(sha256(data).hexdigest(), len(data))
+    keeper.expect(tx, blob, name=req.name, owner=req.owner)
+    return keeper.stage(data, now_ms=tx.now_ms)
+
+
+def _content(req: AddArtifact) -> bytes:
+    if (req.content is None) == (req.content_b64 is None):
+        raise InvalidInput("content: give either content or content_b64")
+    if req.content is not None:
+        return req.content.encode()
+    return from_base64("content_b64", req.content_b64 or "")
+
+
+def _media_type(req: AddArtifact) -> str:
+    text = req.content is not None
+    return req.media_type or ("text/plain" if text else "application/octet-stream")
+
+
 @room.command(
     "docs.artifact.add",
     also=("upload artifacts.add artifacts.create docs.artifact.create docs.artifact.upload attach"),
     writes=True,
     idempotent=True,
+    ahead=_stage,
     example=AddArtifact(name="report.md", content="# All tests pass\n", media_type="text/markdown"),
 )
-def add_artifact(tx: Tx, req: AddArtifact) -> ArtifactAdded:
+def add_artifact(tx: Tx, req: AddArtifact, blob: Blob) -> ArtifactAdded:
     """Store text or bytes under their digest; storing the same again adds nothing."""
-    refuse_another_owner(tx, req.owner)
-    data, media_type = _content(req)
     expires = None if req.expires_in_s is None else tx.now_ms + req.expires_in_s * 1000
-    artifact, created = artifacts_of(tx).put(
-        tx, data, name=req.name, media_type=media_type, owner=req.owner, expires_at_ms=expires
+    artifact, created = artifacts_of(tx).record(
+        tx,
+        blob,
+        name=req.name,
+        media_type=_media_type(req),
+        owner=req.owner,
+        expires_at_ms=expires,
     )
     return ArtifactAdded(ref=artifact.ref, artifact=artifact, created=created)
 
@@ -140,15 +168,6 @@ def open_artifact(tx: Tx, req: object, match: re.Match[str]) -> ArtifactShown:
 def _listed(row: dict[str, Any]) -> Artifact:
     """The artifact for a list, where `seq` is the cursor."""
     return Artifact.from_row({**row, "last_seq": row["created_seq"]})
-
-
-def _content(req: AddArtifact) -> tuple[bytes, str]:
-    if (req.content is None) == (req.content_b64 is None):
-        raise InvalidInput("content: give either content or content_b64")
-    if req.content is not None:
-        return req.content.encode(), req.media_type or "text/plain"
-    data = from_base64("content_b64", req.content_b64 or "")
-    return data, req.media_type or "application/octet-stream"
 
 
 def _shown(artifact: Artifact, view: ArtifactView, piece: Piece) -> ArtifactShown:

@@ -3,12 +3,12 @@
 Offsets are those of the whole stream and never move: at the cap, the middle is punched out of the
 file. The gap is recorded first, so a crash can leave bytes that are declared gone, but no hole that
 reads as data; after a power cut, opening the log looks for holes. The sealed bytes depend only on
-the stream and the cap, not on timing. There is one writer at a time; a child process may write to
-`fd` directly, and `catch_up` then accounts for its bytes.
+the stream and the cap, not on timing. Writers take turns (`extend`).
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -19,7 +19,17 @@ from longhouse.kernel.errors import StoreBusy
 from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors, sha256, write_all
 from longhouse.store.artifacts.punch import punch
 
-__all__ = ["Gap", "GrowingLog", "open_growing", "read_gap", "record_gap", "steady"]
+__all__ = [
+    "Gap",
+    "GrowingLog",
+    "cut_for",
+    "is_due",
+    "middle_of",
+    "open_growing",
+    "read_gap",
+    "record_gap",
+    "steady",
+]
 
 _STEP = 1 << 16
 _RECORDS = 256
@@ -37,6 +47,33 @@ class Gap(NamedTuple):
         return self.at + self.bytes
 
 
+def is_due(cap: int | None, size: int, gap: Gap | None) -> bool:
+    """Whether to widen the gap: once half a cap has accumulated, so that this happens rarely."""
+    if cap is None:
+        return False
+    return size - (gap.bytes if gap else 0) >= cap + max(cap // 2, _STEP)
+
+
+def middle_of(cap: int, size: int, gap: Gap | None) -> int:
+    """Where the head ends: at half the cap, or earlier if the head is shorter."""
+    return min(cap // 2, gap.at) if gap else min(cap // 2, size)
+
+
+def cut_for(
+    cap: int | None, size: int, gap: Gap | None, lines: Callable[[int, int], int]
+) -> Gap | None:
+    """The gap that keeps half the cap from the start, and the rest of the cap from the end.
+
+    `lines` counts the lines that end between two offsets.
+    """
+    if cap is None or size <= cap:
+        return gap
+    at = middle_of(cap, size, gap)
+    known = gap or Gap(at, 0, 0)
+    end = max(known.end, size - (cap - at))
+    return Gap(at, end - at, known.lines + lines(known.end, end))
+
+
 class GrowingLog:
     """The one writer's view of a log."""
 
@@ -50,11 +87,6 @@ class GrowingLog:
         self.gap = self._found_gap(read_gap(folder, name))
         self._hash = sha256()
         self._hashed = 0
-
-    @property
-    def fd(self) -> int:
-        """A descriptor for a child process; it always appends."""
-        return self._file.fd
 
     def size(self) -> int:
         return self._file.size()
@@ -70,23 +102,28 @@ class GrowingLog:
         self._keep_cap(at + len(data))
         return at
 
+    def extend(self, offset: int, data: bytes, *, skip_to: int | None = None) -> int:
+        """Append if the log ends at `offset`; returns its size. Locked against other writers."""
+        with disk_errors("a log"):
+            fcntl.flock(self._file.fd, fcntl.LOCK_EX)
+        try:
+            if self.size() == offset:
+                self.append(data)
+                if skip_to is not None and skip_to > self.size():
+                    self.skip(skip_to)
+            return self.size()
+        finally:
+            fcntl.flock(self._file.fd, fcntl.LOCK_UN)
+
     def skip(self, to: int) -> None:
         """Continue at a later offset; everything between the head and it is gone."""
         assert self.cap is not None
-        at = self._middle(self._file.size())
+        at = middle_of(self.cap, self._file.size(), self.gap)
         self.gap = Gap(at, to - at, self.gap.lines if self.gap else 0)
         self._write_gap(self.gap)
         with disk_errors("a log"):
             os.ftruncate(self._file.fd, to)
         punch(self._file.fd, at, to)
-
-    def catch_up(self) -> int:
-        """Update the digest and apply the cap to what others appended. Returns the size."""
-        size = self._file.size()
-        self._keep_cap(size)
-        if self.gap is None:
-            self._hash_to(size)
-        return size
 
     def sync(self) -> None:
         """Flush to disk; after this the bytes survive a power cut."""
@@ -120,11 +157,7 @@ class GrowingLog:
 
     def _keep_cap(self, size: int) -> None:
         """Widen the gap once half a cap has accumulated after it, so that this happens rarely."""
-        if self.cap is None:
-            return
-        step = max(self.cap // 2, _STEP)
-        kept = size - (self.gap.bytes if self.gap else 0)
-        if kept >= self.cap + step:
+        if is_due(self.cap, size, self.gap):
             before, self.gap = self.gap, self._final_gap(size)
             assert self.gap is not None
             self._write_gap(self.gap)
@@ -132,18 +165,12 @@ class GrowingLog:
 
     def _final_gap(self, size: int) -> Gap | None:
         """The gap that keeps half the cap from the start, and the rest of the cap from the end."""
-        if self.cap is None or size <= self.cap:
-            return self.gap
-        at = self._middle(size)
-        known = self.gap or Gap(at, 0, 0)
-        end = max(known.end, size - (self.cap - at))
-        lines = known.lines + sum(c.count(b"\n") for c in self._file.chunks(known.end, end))
-        return Gap(at, end - at, lines)
-
-    def _middle(self, size: int) -> int:
-        """Where the head ends: at half the cap, or earlier if the head is shorter."""
-        half = (self.cap or 0) // 2
-        return min(half, self.gap.at) if self.gap else min(half, size)
+        return cut_for(
+            self.cap,
+            size,
+            self.gap,
+            lambda start, end: sum(c.count(b"\n") for c in self._file.chunks(start, end)),
+        )
 
     def _write_gap(self, gap: Gap) -> None:
         with disk_errors("a log"):
@@ -155,8 +182,8 @@ class GrowingLog:
         if self.cap is None or size <= self.cap:
             return known
         try:
-            hole = os.lseek(self.fd, self.cap // 2, os.SEEK_HOLE)
-            end = os.lseek(self.fd, hole, os.SEEK_DATA) if hole < size else 0
+            hole = os.lseek(self._file.fd, self.cap // 2, os.SEEK_HOLE)
+            end = os.lseek(self._file.fd, hole, os.SEEK_DATA) if hole < size else 0
         except OSError:
             return known
         if end <= (known.end if known else self.cap // 2):

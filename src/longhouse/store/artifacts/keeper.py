@@ -1,24 +1,24 @@
 """The artifact store of a house: bytes first, row second, so a row never lacks its bytes.
 
-`stage` puts bytes on disk outside any transaction; `record` makes them an artifact of a workspace
-inside one. Bytes that never get a row are garbage and are swept after an hour.
+`stage` stores bytes outside any transaction; `record` makes them an artifact of a workspace inside
+one. Bytes that never get a row are garbage and are swept after an hour.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import Conflict, StoreError, Suggestion, UnknownId
-from longhouse.store.artifacts.blobs import Blob, Blobs, FolderBlobs
-from longhouse.store.artifacts.disk import Dir, disk_errors, sha256, write_all
-from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap, steady
+from longhouse.store.artifacts.blobs import Blob, Log, Place, QuotaExceeded
+from longhouse.store.artifacts.disk import Dir, sha256
+from longhouse.store.artifacts.folder import FolderPlace
+from longhouse.store.artifacts.growing import Gap
 from longhouse.store.artifacts.room import sql
 from longhouse.store.artifacts.types import Artifact, ListArtifacts
-from longhouse.store.artifacts.view import ArtifactView, LineCounts
+from longhouse.store.artifacts.view import ArtifactView, LineCounts, Pread, nearby
 from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
@@ -32,33 +32,36 @@ _INDEXED = 32
 _NO_QUOTA = 2**62
 
 
-class QuotaExceeded(Conflict):
-    """The workspace's artifact quota is used up."""
-
-    code = "QUOTA_EXCEEDED"
-    fix = "let some expire (`longhouse artifact sweep`), or raise LONGHOUSE_ARTIFACT_QUOTA_MB"
-
-
 class Artifacts:
-    """Artifacts in one folder; `blobs` may keep sealed bytes elsewhere, but not growing logs."""
+    """Artifacts in one place: a folder, or the store's database."""
 
-    def __init__(
-        self, root: Path, *, blobs: Blobs | None = None, quota_bytes: int = DEFAULT_QUOTA
-    ) -> None:
-        self.path = root
+    def __init__(self, place: Path | Place, *, quota_bytes: int = DEFAULT_QUOTA) -> None:
+        self.place: Place = FolderPlace(place) if isinstance(place, Path) else place
+        self.blobs, self.logs = self.place.blobs, self.place.logs
         self.quota_bytes = quota_bytes
-        self.blobs: Blobs = blobs or FolderBlobs(root)
-        with disk_errors("artifacts"):
-            folder = Dir.root(root)
-            self.growing, self.staging = folder.sub("growing"), folder.sub("staging")
-        self._folder = folder
-        self._staged = 0
         self._counts: dict[tuple[str, Gap | None], LineCounts] = {}
 
     @classmethod
     def from_house(cls, house: HouseFacts) -> Artifacts:
         settings = house.settings
-        return cls(settings.artifacts, quota_bytes=settings.artifact_quota_mb << 20)
+        return cls(
+            _place(settings.artifacts, settings.dir, house.store_engine),
+            quota_bytes=settings.artifact_quota_mb << 20,
+        )
+
+    @property
+    def folder(self) -> FolderPlace:
+        """The folder; only for callers that know that these artifacts are in one."""
+        assert isinstance(self.place, FolderPlace)
+        return self.place
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @property
+    def growing(self) -> Dir:
+        return self.folder.growing
 
     # Bytes, outside transactions
 
@@ -70,52 +73,25 @@ class Artifacts:
         digest: str | None = None,
         most: int | None = None,
     ) -> Blob:
-        """Put bytes on disk and return what to `record`; a failed attempt leaves nothing behind.
+        """Store bytes and return what to `record`; a failed attempt leaves nothing behind.
 
         Bytes that do not have the given `digest`, or are more than `most`, are refused.
         """
         chunks = [data] if isinstance(data, bytes) else data
-        hashed, size = sha256(), 0
-        self._staged += 1
-        name = f"{os.getpid()}-{id(self):x}-{self._staged}"
-        try:
-            with disk_errors("an artifact"):
-                file = self.staging.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-                for chunk in chunks:
-                    size += len(chunk)
-                    if most is not None and size > most:
-                        raise QuotaExceeded(f"the quota has only {most} bytes left")
-                    write_all(file.fd, chunk)
-                    hashed.update(chunk)
-                blob = Blob(hashed.hexdigest(), size)
-                if digest not in (None, blob.digest):
-                    raise Conflict(f"digest: the bytes have digest {blob.digest}, not {digest}")
-                os.fsync(file.fd)
-            self.blobs.put(blob, self.staging, name, now_ms)
-        finally:
-            self.staging.remove(name)
-        return blob
+        return self.blobs.stage(chunks, now_ms=now_ms, digest=digest, most=most)
 
-    def log(self, artifact: Artifact, workspace_id: int, *, cap: int | None) -> GrowingLog:
+    def log(self, artifact: Artifact, workspace_id: int, *, cap: int | None) -> Log:
         """The writer's end of a log that `begin` recorded; reopen it the same way after a crash."""
-        return GrowingLog(self.growing, log_name(workspace_id, artifact.handle), cap=cap)
+        return self.logs.open(log_name(workspace_id, artifact.handle), cap=cap)
 
     def finish(
-        self, log: GrowingLog, *, now_ms: int, shared: bool = False
+        self, log: Log, *, now_ms: int, shared: bool = False
     ) -> tuple[Blob, int, Gap | None]:
         """Put a log's bytes under their digest and return what to `seal`.
 
-        With `shared`, when a process may still have the file open, its bytes are copied; otherwise
-        they are linked. The log file stays for its readers until a sweep finds it sealed.
+        With `shared`, the log goes on growing. Its readers keep it until a sweep finds it sealed.
         """
-        log.sync()
-        digest, size, gap = log.finish()
-        if gap is None and not shared:
-            blob = Blob(digest, size)
-            self.blobs.put(blob, self.growing, log.name, now_ms)
-        else:
-            blob = self.stage(log.stored(size, gap), now_ms=now_ms)
-        return blob, size, gap
+        return self.logs.finish(log, now_ms=now_ms, shared=shared)
 
     # Rows, inside transactions
 
@@ -155,9 +131,10 @@ class Artifacts:
 
     def expect_more(self, tx: Tx, handle: str, size: int) -> None:
         """The same for bytes to append to a growing log, counting all growing logs as if sealed."""
+        rows = {log_name(tx.ws, row["handle"]): row for row in tx.all(sql.artifacts_growing)}
         held = 0
-        for row in tx.all(sql.artifacts_growing):
-            kept = self.held(Artifact.from_row(row), tx.ws)
+        for name, kept in self.logs.held(list(rows)).items():
+            row = rows[name]
             kept += size if row["handle"] == handle else 0
             held += kept if row["cap"] is None else min(kept, row["cap"])
         self._refuse_beyond(tx, held)
@@ -245,13 +222,21 @@ class Artifacts:
         """The bytes of an artifact by the offsets of its stream."""
         if artifact.digest is not None:
             gap, digest, blobs = artifact.cut, artifact.digest, self.blobs
+            stored = artifact.size - (gap.bytes if gap else 0)
             return ArtifactView(
-                lambda offset, length: blobs.get(digest, offset, length),
+                self._near(lambda at, length: blobs.get(digest, at, length), 0, stored),
                 artifact.size,
                 gap,
                 counts=self._counts_of(digest, gap),
             )
-        return self._growing_view(log_name(workspace_id, artifact.handle))
+        name = log_name(workspace_id, artifact.handle)
+        log = self.logs.look(name)
+        if log is None:
+            return ArtifactView(lambda _offset, _length: b"", 0)
+        pread = log.pread if log.gap else self._near(log.pread, 0, log.size)
+        return ArtifactView(
+            pread, log.size, log.gap, compact=False, counts=self._counts_of(name, log.gap)
+        )
 
     def read(self, artifact: Artifact, workspace_id: int, offset: int, length: int) -> bytes:
         """Just the bytes of a range, by the fastest path."""
@@ -263,45 +248,20 @@ class Artifacts:
         """How many of its bytes are stored, without its gap; for a growing log, so far."""
         if artifact.digest is not None:
             return artifact.size - (artifact.cut.bytes if artifact.cut else 0)
-        try:
-            file, gap = open_growing(self.growing, log_name(workspace_id, artifact.handle))
-        except FileNotFoundError:
-            return 0
-        return file.size() - (gap.bytes if gap else 0)
+        name = log_name(workspace_id, artifact.handle)
+        return self.logs.held([name])[name]
 
-    @contextmanager
-    def undisturbed(self) -> Iterator[None]:
+    def undisturbed(self) -> AbstractContextManager[None]:
         """Prevents sweeps while held; for backups and exports."""
-        with self._lock(exclusive=False):
-            yield
+        return self.place.lock(alone=False)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """The exclusive lock for the sweep, which waits for backups and exports to finish."""
-        with self._lock(exclusive=True):
-            yield
+        return self.place.lock(alone=True)
 
-    @contextmanager
-    def _lock(self, *, exclusive: bool) -> Iterator[None]:
-        import fcntl
-
-        with disk_errors("artifacts"):
-            file = self._folder.open("sweep.lock", os.O_RDWR | os.O_CREAT)
-            fcntl.flock(file.fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        try:
-            yield
-        finally:
-            fcntl.flock(file.fd, fcntl.LOCK_UN)
-
-    def _growing_view(self, name: str) -> ArtifactView:
-        try:
-            file, gap = open_growing(self.growing, name)
-        except FileNotFoundError:
-            return ArtifactView(lambda _offset, _length: b"", 0)
-
-        pread = steady(file, gap, lambda: read_gap(self.growing, name))
-        counts = self._counts_of(name, gap)
-        return ArtifactView(pread, file.size(), gap, compact=False, counts=counts)
+    def _near(self, pread: Pread, start: int, end: int) -> Pread:
+        """From a folder, as it is; from a database, with what surrounds it, in one round trip."""
+        return pread if isinstance(self.place, FolderPlace) else nearby(pread, start, end)
 
     def _counts_of(self, key: str, gap: Gap | None) -> LineCounts:
         while len(self._counts) >= _INDEXED:
@@ -364,6 +324,16 @@ class Artifacts:
         return QuotaExceeded(
             f"{size} bytes do not fit: {used} of {self.quota_bytes} are used in this workspace"
         )
+
+
+def _place(folder: Path | None, store: Path, engine: Any) -> Place:
+    """The folder that is set; otherwise the database, and the store's own folder from before."""
+    if folder is not None:
+        return FolderPlace(folder)
+    from longhouse.store.artifacts.database import DatabasePlace
+
+    before = store / "artifacts"
+    return DatabasePlace(engine, FolderPlace(before) if (before / "blobs").is_dir() else None)
 
 
 def log_name(workspace_id: int, handle: str) -> str:

@@ -64,6 +64,10 @@ SELECT * FROM artifacts WHERE ws = :ws AND state = 'growing' ORDER BY created_se
 -- Whether any workspace has these bytes.
 SELECT 1 AS used FROM artifacts WHERE digest = :digest LIMIT 1
 
+-- name: digests_used
+-- Which digests of a range any workspace has.
+SELECT DISTINCT digest FROM artifacts WHERE digest >= :low AND digest <= :high
+
 -- name: artifacts_stored
 -- The stored size of every artifact of a workspace, by digest.
 SELECT DISTINCT digest, stored FROM artifacts WHERE ws = :ws AND digest > :after

@@ -9,12 +9,12 @@ and so does removing a row, so that a backup has an hour to copy the bytes of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from longhouse.kernel.contributions import Holder
-from longhouse.store.artifacts.disk import Dir, disk_errors
+from longhouse.store.artifacts.disk import disk_errors
 from longhouse.store.artifacts.keeper import Artifacts, artifacts_of, log_name
 from longhouse.store.artifacts.room import room, sql
 from longhouse.store.database import Database
@@ -23,6 +23,7 @@ from longhouse.store.tx import Call, Tx
 __all__ = ["GRACE_MS", "Swept", "expire", "sweep", "sweep_bytes"]
 
 GRACE_MS = 3_600_000
+_PAGE = 500
 
 
 class Swept(NamedTuple):
@@ -70,8 +71,8 @@ def expire_artifacts(tx: Tx) -> None:
     expire(tx, tx.facts.registry.holders)
 
 
-def _is_used(digest: str, tx: Tx) -> bool:
-    return tx.one(sql.digest_is_used, digest=digest) is not None
+def _used(low: str, high: str, tx: Tx) -> set[str]:
+    return {row["digest"] for row in tx.all(sql.digests_used, low=low, high=high)}
 
 
 def expire(tx: Tx, holders: Sequence[Holder]) -> int:
@@ -95,37 +96,27 @@ def expire(tx: Tx, holders: Sequence[Holder]) -> int:
 def _blobs(db: Database, artifacts: Artifacts, call: Call, before: int) -> tuple[int, int]:
     count = size = 0
     with disk_errors("artifacts"):
-        for blob in artifacts.blobs.list():
-            if blob.touched_ms > before:
-                continue
-            if not db.read("", partial(_is_used, blob.digest), call) and artifacts.blobs.delete(
-                blob.digest, untouched_since_ms=before
-            ):
-                count, size = count + 1, size + blob.size
+        old = (blob for blob in artifacts.blobs.list() if blob.touched_ms <= before)
+        while page := list(islice(old, _PAGE)):
+            digests = [blob.digest for blob in page]
+            used = db.read("", partial(_used, min(digests), max(digests)), call)
+            for blob in page:
+                if blob.digest not in used and artifacts.blobs.delete(
+                    blob.digest, untouched_since_ms=before
+                ):
+                    count, size = count + 1, size + blob.size
     return count, size
 
 
 def _logs(db: Database, artifacts: Artifacts, names: list[str], call: Call, before: int) -> int:
-    """Remove sealed logs, whose bytes now have a digest, and what a crash left in staging."""
+    """Remove sealed logs, whose bytes now have a digest, and what killed writers left."""
     growing: set[str] = set()
     for name in names:
         growing |= db.read(name, _growing, call)
-    with disk_errors("artifacts"):
-        _old(artifacts.staging, before, keep=set())
-        return _old(artifacts.growing, before, keep=growing)
+    gone = artifacts.logs.sweep(growing, before)
+    artifacts.place.sweep(before)
+    return gone
 
 
 def _growing(tx: Tx) -> set[str]:
-    names = {log_name(tx.ws, row["handle"]) for row in tx.all(sql.artifacts_growing)}
-    return names | {f"{name}.gap" for name in names}
-
-
-def _old(folder: Dir, before: int, *, keep: set[str]) -> int:
-    gone = 0
-    for name in folder.names():
-        if name in keep:
-            continue
-        with suppress(FileNotFoundError):
-            if folder.stat(name).st_mtime_ns // 1_000_000 <= before:
-                gone += folder.remove(name) and name.endswith(".log")
-    return gone
+    return {log_name(tx.ws, row["handle"]) for row in tx.all(sql.artifacts_growing)}

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from longhouse.kernel.effort import spend
+from longhouse.kernel.secret_shapes import LONGEST
 from longhouse.store.artifacts.growing import Gap
 from longhouse.store.artifacts.text import split_start, whole
 
-__all__ = ["ArtifactView", "LineCounts", "Piece"]
+__all__ = ["ArtifactView", "LineCounts", "Piece", "Pread", "nearby"]
 
 Pread = Callable[[int, int], bytes]
 """(offset, length) -> bytes, in offsets of the stored bytes."""
 
 _BLOCK = 1 << 18
 _LONGEST = 4
+_AROUND = LONGEST + 2 * _LONGEST
 
 
 class Piece(NamedTuple):
@@ -186,6 +188,25 @@ class ArtifactView:
             at += len(data)
             if self.gap and at == self.gap.at:
                 return
+
+
+def nearby(pread: Pread, start: int, end: int) -> Pread:
+    """Reads a little more on both sides, and answers later reads nearby from that.
+
+    A window of text is read with as much around it as the longest secret takes.
+    """
+    at, held = start, b""
+
+    def read(offset: int, length: int) -> bytes:
+        nonlocal at, held
+        if length > _BLOCK:
+            return pread(offset, length)
+        if not at <= offset <= offset + length <= at + len(held):
+            begin = max(start, offset - _AROUND)
+            at, held = begin, pread(begin, min(end, offset + length + _AROUND) - begin)
+        return held[offset - at : offset - at + length]
+
+    return read
 
 
 def _first_char(data: bytes) -> int:

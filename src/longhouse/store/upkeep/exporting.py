@@ -15,7 +15,6 @@ import msgspec
 from longhouse.kernel.errors import UnknownWorkspace
 from longhouse.kernel.values import Value
 from longhouse.store.artifacts.blobs import Blob
-from longhouse.store.artifacts.growing import GrowingLog
 from longhouse.store.artifacts.keeper import Artifacts, log_name
 from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import NO_WORKSPACE, Database
@@ -153,7 +152,7 @@ class _Export:
 
     def _as_sealed(self, row: Row) -> Row:
         name = log_name(self.tx.ws, row["handle"])
-        log = GrowingLog(self.artifacts.growing, name, cap=row["cap"])
+        log = self.artifacts.logs.open(name, cap=row["cap"])
         blob, size, gap = self.artifacts.finish(log, now_ms=self.tx.now_ms, shared=True)
         return {
             **row,

@@ -24,7 +24,18 @@ __all__ = ["SHARED", "Table", "all_tables", "sql", "workspace_tables"]
 
 sql = Queries("longhouse.store.upkeep")
 
-SHARED = frozenset({"schema_version", "tokens", "tool_typed", "workspaces"})
+SHARED = frozenset(
+    {
+        "artifact_blobs",
+        "artifact_bodies",
+        "artifact_chunks",
+        "artifact_logs",
+        "schema_version",
+        "tokens",
+        "tool_typed",
+        "workspaces",
+    }
+)
 """Tables of the whole store, which are not part of any workspace's export."""
 
 INDEX_TYPE = "TSVECTOR"

@@ -1,4 +1,4 @@
-"""`longhouse artifact`: files and logs stored next to the database."""
+"""`longhouse artifact`: files and logs that a store keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import ago, table
+from longhouse.surfaces.cli.render import ago, many, table
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 from longhouse.surfaces.cli.upkeep import artifacts_of, new_file, now, opened, readable, size_of
 
@@ -100,6 +100,24 @@ def clean(cli: Cli) -> Shown:
     return Shown(done._asdict(), [text])
 
 
+def move(cli: Cli, folder: str | None = None, remove: bool = False) -> Shown:
+    from longhouse.store.artifacts.moving import move_in
+
+    path = Path(folder).expanduser() if folder else cli.settings.dir / "artifacts"
+    with opened(cli) as house:
+        done = move_in(house.db, path.absolute(), now(cli, house), remove=remove)
+    text = [
+        f"{many(done.moved, 'artifact')} ({size_of(done.bytes)}) moved into the database, "
+        f"{done.already} already there, {many(done.logs, 'growing log')}"
+    ]
+    if done.unused:
+        text.append(f"{many(done.unused, 'file')} of no artifact left in {path}")
+    text += [f"damaged in the folder, not moved: artifact:{d[:12]}" for d in done.damaged]
+    if done.removed:
+        text.append(f"{many(done.removed, 'file')} removed from {path}")
+    return Shown(msgspec.to_builtins(done), text, ok=not done.damaged)
+
+
 command = Command(
     "artifact",
     "List, read, add and clean up stored files and logs",
@@ -147,6 +165,17 @@ command = Command(
                 Flag("expires-in-s", "let it expire after this many seconds", "N", kind=int),
             ],
             run=add,
+        ),
+        Command(
+            "move-in",
+            "Move the artifacts of a folder into the PostgreSQL database",
+            args=[Arg("folder", "the folder (default: artifacts in the store's)", required=False)],
+            flags=[Flag("remove", "remove each file once its bytes are in the database")],
+            run=move,
+            details="Every file is checked against its digest. The store may be in use, and the "
+            "command may be interrupted and run again. On hosts that each had a folder of their "
+            "own, run it on each.",
+            examples=["longhouse artifact move-in /mnt/longhouse/artifacts --remove"],
         ),
         Command(
             "sweep",

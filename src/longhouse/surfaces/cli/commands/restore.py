@@ -18,7 +18,7 @@ def run(cli: Cli, folder: str) -> Shown:
     from longhouse.store.upkeep import restore
 
     settings = cli.settings
-    if not settings.is_sqlite:
+    if not settings.is_sqlite or settings.artifacts is None:
         raise InvalidInput(
             "a backup can only be restored to SQLite",
             recovery="leave --db and LONGHOUSE_DB unset, or use pg_restore",
