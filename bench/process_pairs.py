@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -105,8 +104,8 @@ def tiny(here: World) -> None:
 
 
 def main() -> None:
-    os.environ.setdefault("LONGHOUSE_POLICY", "full-auto")
     with world() as here:
+        here("tool.policy_allow", tool="exec", pty=True, justification="a benchmark")
         company(here)
         tiny(here)
 
