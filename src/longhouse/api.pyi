@@ -373,6 +373,7 @@ from longhouse.processes.types.tasks import CancelTask as CancelTask
 from longhouse.processes.types.tasks import CursorPlace as CursorPlace
 from longhouse.processes.types.tasks import ListTasks as ListTasks
 from longhouse.processes.types.tasks import ProcessOpened as ProcessOpened
+from longhouse.processes.types.tasks import ReleaseTask as ReleaseTask
 from longhouse.processes.types.tasks import ScreenView as ScreenView
 from longhouse.processes.types.tasks import SpawnTask as SpawnTask
 from longhouse.processes.types.tasks import TaskList as TaskList

@@ -122,7 +122,7 @@ def screen_of(tx: Tx, process: Process) -> ShownScreen:
     stop = process.state.streams["pty"].bytes
     try:
         screen = read_with(tx, process, "pty", lambda output: _from_log(tx, process, output, stop))
-    except StoreError:
+    except (OutputLost, StoreError):
         screen = _from_frames(tx, process)
     screen.hide(secret_spans)
     return ShownScreen(screen, stop)

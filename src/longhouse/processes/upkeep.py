@@ -16,7 +16,7 @@ from longhouse.processes.typed import forget
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["LOST_MS", "end_with_their_jobs", "give_up_lost_hosts", "held_logs"]
+__all__ = ["LOST_MS", "end_with_their_jobs", "give_up", "give_up_lost_hosts", "held_logs"]
 
 LOST_MS: Final = 24 * 3_600_000
 """How long a host must be silent before its tasks are given up."""
@@ -37,18 +37,22 @@ def end_with_their_jobs(tx: Tx) -> None:
 def give_up_lost_hosts(tx: Tx) -> None:
     """End the tasks of hosts that have been silent for a day; how they ended is unknown."""
     for row in tx.all(sql.tasks_lost, before=tx.now_ms - LOST_MS, limit=_PAGE):
-        process = Process.from_row(row)
-        ran = process.state.status == "running" and process.state.mode == "pipes"
-        over = status_payload(
-            status="exited" if ran else "failed",
-            started_at_ms=process.state.started_at_ms,
-            ended_at_ms=tx.now_ms,
-            cause="host_lost",
-            error=None if ran else "its host was silent for a day",
-        )
-        process.write(tx, [("tool_task_status", over)])
-        tx.run(sql.ops_over, n=row["n"])
-        forget(tx, row["n"])
+        give_up(tx, Process.from_row(row), "its host was silent for a day")
+
+
+def give_up(tx: Tx, process: Process, why: str) -> None:
+    """End a task whose host will never report again."""
+    ran = process.state.status == "running" and process.state.mode == "pipes"
+    over = status_payload(
+        status="exited" if ran else "failed",
+        started_at_ms=process.state.started_at_ms,
+        ended_at_ms=tx.now_ms,
+        cause="host_lost",
+        error=None if ran else why,
+    )
+    process.write(tx, [("tool_task_status", over)])
+    tx.run(sql.ops_over, n=process.row["n"])
+    forget(tx, process.row["n"])
 
 
 def _job_is_over(tx: Tx, job: str) -> bool:

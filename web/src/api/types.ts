@@ -2362,6 +2362,7 @@ export interface Job {
   waits_for?: number;
   not_before_ms?: number;
   changes?: string | null;
+  held?: boolean;
   failures?: number;
   percent?: number | null;
   summary?: string | null;
@@ -3858,6 +3859,11 @@ export interface ReleaseLease {
   expected_revision?: number | null;
 }
 
+/** Let a task start that came with an import or a restored backup. */
+export interface ReleaseTask {
+  task_id: string;
+}
+
 export interface Released {
   reservation: Reservation;
 }
@@ -5118,6 +5124,7 @@ export interface TaskView {
   task_id: string;
   ref: string;
   status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  held: string | null;
   tool: string;
   args: { [key: string]: unknown };
   title: string | null;
@@ -5914,6 +5921,7 @@ export interface Commands {
   "tool.task_claim": { request: ClaimTasks; result: TasksClaimed };
   "tool.task_held": { request: HeldTasks; result: HostHeld };
   "tool.task_list": { request: ListTasks; result: TaskList };
+  "tool.task_release": { request: ReleaseTask; result: ToolTaskStatus };
   "tool.task_resize": { request: ResizeTask; result: OpLogged };
   "tool.task_signal": { request: SignalTask; result: OpLogged };
   "tool.task_snapshot": { request: SnapshotTask; result: TaskSnapshot };
@@ -6136,6 +6144,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "tool.task_claim": "agent",
   "tool.task_held": "agent",
   "tool.task_list": "viewer",
+  "tool.task_release": "manager",
   "tool.task_resize": "agent",
   "tool.task_signal": "agent",
   "tool.task_snapshot": "viewer",

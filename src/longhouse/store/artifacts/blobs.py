@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from longhouse.kernel.errors import StoreError
-from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors
+from longhouse.kernel.errors import BytesLost, StoreError
+from longhouse.store.artifacts.disk import CHUNK, Dir, OpenFile, disk_errors
 
 __all__ = ["Blob", "Blobs", "FolderBlobs", "StoredBlob"]
 
@@ -72,7 +72,7 @@ class FolderBlobs:
             source = folder.open(name)
             os.utime(source.fd, ns=(now_ms * 1_000_000,) * 2)
             for _ in range(3):
-                if self._touch(shard, blob, now_ms):
+                if self._mend(shard, blob, source, now_ms):
                     return
                 with suppress(FileExistsError):
                     folder.link(name, shard, blob.digest)
@@ -127,13 +127,25 @@ class FolderBlobs:
                     found = shard.stat(digest)
                     yield StoredBlob(digest, found.st_size, _touched_ms(found))
 
-    def _touch(self, shard: Dir, blob: Blob, now_ms: int) -> bool:
-        """Make an existing blob new; a torn file, recognized by its size, is removed."""
+    def _mend(self, shard: Dir, blob: Blob, source: OpenFile, now_ms: int) -> bool:
+        """Make an existing blob new; where its bytes differ from the right ones, write those.
+
+        They are written in place, so that whoever has the file open reads the right ones too.
+        """
         try:
-            file = shard.open(blob.digest)
+            file = shard.open(blob.digest, os.O_RDWR)
+            if os.fstat(file.fd).st_ino == os.fstat(source.fd).st_ino:
+                return True
             if file.size() != blob.size:
-                shard.remove(blob.digest)
-                return False
+                os.ftruncate(file.fd, blob.size)
+            mended = False
+            for at in range(0, blob.size, CHUNK):
+                right = os.pread(source.fd, CHUNK, at)
+                if os.pread(file.fd, CHUNK, at) != right:
+                    os.pwrite(file.fd, right, at)
+                    mended = True
+            if mended:
+                os.fsync(file.fd)
             os.utime(file.fd, ns=(now_ms * 1_000_000,) * 2)
             return shard.stat(blob.digest).st_ino == os.fstat(file.fd).st_ino
         except FileNotFoundError:
@@ -144,9 +156,8 @@ class FolderBlobs:
             try:
                 file = self._find(digest)
             except FileNotFoundError:
-                raise StoreError(
+                raise BytesLost(
                     f"the bytes of artifact:{digest[:12]} are missing from the artifacts folder",
-                    recovery="run `longhouse verify --full`, then restore it from a backup",
                 ) from None
         while len(self._open) >= _OPEN_FILES:
             with suppress(KeyError, StopIteration, RuntimeError):

@@ -30,6 +30,7 @@ SECTIONS = {
         "restore",
         "export",
         "import",
+        "release",
         "verify",
         "token",
         "doctor",

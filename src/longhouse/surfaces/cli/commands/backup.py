@@ -15,7 +15,7 @@ from longhouse.surfaces.cli.upkeep import artifacts_of, now, opened, size_of
 def run(cli: Cli, folder: str) -> Shown:
     from longhouse.store.upkeep import back_up
 
-    with opened(cli) as house:
+    with opened(cli, any_project=True) as house:
         made = back_up(house.db, artifacts_of(house), house.registry, Path(folder), now(cli))
     text = (
         f"{folder}: {many(made.workspaces, 'workspace')}, {size_of(made.bytes)}, "

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run(cli: Cli, full: bool = False) -> Shown:
     from longhouse.store.upkeep import verify
 
-    with opened(cli) as house:
+    with opened(cli, any_project=True) as house:
         found = verify(
             house.db,
             artifacts_of(house),
@@ -39,7 +39,7 @@ def _lines(cli: Cli, found: Verified) -> Iterator[str]:
     yield (
         f"{many(found.checks, 'check')} over {many(len(found.workspaces), 'workspace')}, "
         f"{many(found.artifacts, 'artifact')} ({found.hashed} read): "
-        + (many(len(found.problems), "problem") if found.problems else "no problems")
+        + (many(found.total, "problem") if found.total else "no problems")
     )
 
 
