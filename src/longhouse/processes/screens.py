@@ -20,7 +20,7 @@ from longhouse.kernel.errors import InvalidInput, StoreError, Suggestion
 from longhouse.kernel.redact import secret_spans
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.processes.facts import ProcessFacts
-from longhouse.processes.output import StreamOutput, read_with
+from longhouse.processes.output import OutputLost, StreamOutput, read_with
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room
 from longhouse.processes.types.screens import (

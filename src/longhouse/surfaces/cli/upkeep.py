@@ -26,18 +26,27 @@ if TYPE_CHECKING:
     from longhouse.store.tx import Call
 
 __all__ = [
+    "MAX_OUTPUT",
     "RUN_QUEUED",
     "artifacts_of",
     "held_lines",
+    "mebibytes",
     "new_file",
     "now",
     "opened",
+    "own_key",
     "readable",
     "size_of",
     "told",
 ]
 
 RUN_QUEUED = Flag("run-queued", "hold nothing: queued work runs, and rules stay in force")
+MAX_OUTPUT = Flag(
+    "max-output",
+    "leave out the output of processes that printed more, unless it is cited as proof",
+    "MIB",
+    kind=int,
+)
 _SHOWN = 20
 
 _CHUNK = 1 << 20
@@ -120,6 +129,32 @@ def readable(name: str) -> Iterator[BinaryIO]:
             spooled.write(chunk)
         spooled.seek(0)
         yield spooled
+
+
+def mebibytes(count: int | None) -> int | None:
+    return None if count is None else max(0, count) << 20
+
+
+def own_key() -> bytes:
+    """This machine's secret that seals its backups, in the user's configuration folder."""
+    from longhouse.config.environment import user_file
+
+    config = user_file()
+    if config is None:
+        return b""
+    path = config.with_name("backup.key")
+    try:
+        config.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            file.write(os.urandom(32))
+    except FileExistsError:
+        pass
+    except OSError:
+        return b""
+    found = path.stat()
+    private = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return path.read_bytes() if private and not path.is_symlink() else b""
 
 
 def told(made: Value) -> dict[str, Any]:

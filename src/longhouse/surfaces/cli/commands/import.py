@@ -20,7 +20,7 @@ from longhouse.surfaces.cli.upkeep import (
 
 
 def run(cli: Cli, file: str, run_queued: bool = False) -> Shown:
-    from longhouse.store.upkeep import import_workspace
+    from longhouse.store.upkeep import import_workspace, outputs_of
 
     cli.may_make_a_store = True
     name = cli.flags.get("workspace")
@@ -33,16 +33,18 @@ def run(cli: Cli, file: str, run_queued: bool = False) -> Shown:
             name=name,
             rebuild=house.registry.rebuilders,
             arrive=house.registry.arrivers,
+            outputs=outputs_of(house.registry),
             run_queued=run_queued,
         )
     was = f" (was {made.exported_as})" if made.exported_as != made.workspace else ""
     text = (
         f"{made.workspace}{was}: up to seq {made.seq}, "
         f"{many(sum(made.rows.values()), 'row')}, "
-        f"{many(made.artifacts, 'artifact')}"
+        f"{many(made.artifacts, 'artifact')}, {many(made.outputs, 'output')} of processes"
     )
     other = "" if made.workspace == cli.settings.workspace else f" --workspace {made.workspace}"
-    lines = [text, *held_lines(made.held, other), f"next: {spoken()} status{other}"]
+    gone = [f"not in the file, because it was damaged: {one}" for one in made.damaged]
+    lines = [text, *gone, *held_lines(made.held, other), f"next: {spoken()} status{other}"]
     return Shown(told(made), lines)
 
 
