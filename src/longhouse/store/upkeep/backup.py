@@ -247,7 +247,8 @@ def _copy_outputs(
             folder = task_folder(to, workspace, one.task)
             with disk_errors("the backup"):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with (folder / one.stream).open("w+b", opener=_private) as file:
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(folder / one.stream, flags, 0o600), "w+b") as file:
                     found.append(save(one, file))
                     file.flush()
                     os.fsync(file.fileno())
@@ -278,10 +279,6 @@ def _damaged_output(printed: PrintedOutputs) -> list[Problem]:
         for one in own
         if one.damaged or (one.missing and not one.missing.startswith("--"))
     ]
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def _refuse_used(folder: Path) -> None:
