@@ -200,6 +200,7 @@ from longhouse.jobs.values import ReportedUsage as ReportedUsage
 from longhouse.jobs.values import RunnerLease as RunnerLease
 from longhouse.kernel.changes import ChangedFiles as ChangedFiles
 from longhouse.kernel.errors import BudgetExceeded as BudgetExceeded
+from longhouse.kernel.errors import BytesLost as BytesLost
 from longhouse.kernel.errors import Conflict as Conflict
 from longhouse.kernel.errors import Forbidden as Forbidden
 from longhouse.kernel.errors import InternalError as InternalError
