@@ -38,11 +38,45 @@ ARRIVAL = {
 """The tables whose rows could run something or let someone act, and what becomes of them."""
 
 DATA = frozenset(
-    "agent_use anchor_aliases anchors artifact_usage artifacts branches card_entries citations "
-    "counters doc_entries documents graph_conflicts graph_merge_bases graph_tags graph_versions "
-    "incursions item_talk job_after job_specs log messages plans ref_moves standings step_leases "
-    "step_proofs steps subagents tags targeting task_dependencies task_traits tasks tool_frames "
-    "tool_logs tracked work_counts".split()
+    [
+        "agent_use",
+        "anchor_aliases",
+        "anchors",
+        "artifact_usage",
+        "artifacts",
+        "branches",
+        "card_entries",
+        "citations",
+        "counters",
+        "doc_entries",
+        "documents",
+        "graph_conflicts",
+        "graph_merge_bases",
+        "graph_tags",
+        "graph_versions",
+        "incursions",
+        "item_talk",
+        "job_after",
+        "job_specs",
+        "log",
+        "messages",
+        "plans",
+        "ref_moves",
+        "standings",
+        "step_leases",
+        "step_proofs",
+        "steps",
+        "subagents",
+        "tags",
+        "targeting",
+        "task_dependencies",
+        "task_traits",
+        "tasks",
+        "tool_frames",
+        "tool_logs",
+        "tracked",
+        "work_counts",
+    ]
 )
 """Tables that only say something."""
 
@@ -120,7 +154,7 @@ def test_a_released_command_has_no_more_rights_than_its_releaser(lh: Lh) -> None
     forge(
         lh,
         "UPDATE tool_tasks SET role = 4, owner = 'operator', "
-        "spec = REPLACE(spec, '\"workspaces\":[\"acme\"]', '\"workspaces\":null') WHERE ws = :ws",
+        'spec = REPLACE(spec, \'"workspaces":["acme"]\', \'"workspaces":null\') WHERE ws = :ws',
     )
     copied(lh)
     manager = Outsider(lh, "TOK-7", Role.MANAGER, workspaces=("copy",))
@@ -140,7 +174,8 @@ def test_a_process_that_had_a_host_gets_no_second_one(lh: Lh, begun: bool) -> No
     runner.start(task) if begun else runner.claim()
     copied(lh)
     held = lh("tool.task_held", workspace="copy", runner_id="r9", host_id=HOST)
-    assert held["tasks"] == [] and held["revision"] == 1
+    assert held["tasks"] == []
+    assert held["revision"] == 1
     shown = lh("tool.task_status", task_id=task, workspace="copy")["task"]
     assert shown["cause"] == "host_lost"
     is_sound(lh)
@@ -198,12 +233,14 @@ def test_a_job_of_an_export_is_nobodys_to_run(lh: Lh, made: Callable[[Lh], None]
 
 
 def test_a_claim_in_an_export_makes_no_token_valid(lh: Lh) -> None:
-    """The agent of a live claim is let in by its digest: a forger could name a token of their own."""
+    """The agent of a live claim is let in by its digest: a forger could name their own."""
     _queued(lh)
     digest = hashlib.sha256(b"the forger's token").hexdigest()
     lh("jobs.claim", job="JOB-001", runner_id="r1", agent_digest=digest)
     session = '{"session":{"id":"evil","written_by":"operator"},"slice":2}'
-    forge(lh, f"UPDATE jobs SET claim_expires_at_ms = {2**52}, runtime = '{session}' WHERE ws = :ws")
+    forge(
+        lh, f"UPDATE jobs SET claim_expires_at_ms = {2**52}, runtime = '{session}' WHERE ws = :ws"
+    )
     copied(lh)
     look = Query("look", *["SELECT claim_owner, claim_agent, runtime FROM jobs WHERE ws = :ws"] * 2)
     row = lh.house.db.read("copy", lambda tx: tx.one(look), call_of(lh.house))
@@ -250,5 +287,6 @@ def test_the_command_line_says_what_it_held(lh: Lh, tmp_path: Path) -> None:
     spawned(lh, "evil \x1b[31m")
     lines = list(held_lines(copied(lh).held, " --workspace copy"))
     assert lines[0] == "jobs held: JOB-001 (Q)"
-    assert "\x1b" not in lines[1] and lines[1].startswith("processes held: PROC-001 (evil")
+    assert "\x1b" not in lines[1]
+    assert lines[1].startswith("processes held: PROC-001 (evil")
     assert lines[-1].endswith("longhouse release --all --workspace copy")

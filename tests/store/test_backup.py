@@ -140,9 +140,7 @@ def test_adding_the_right_bytes_again_heals_the_store(lh: Lh, harm: str) -> None
         assert lh("docs.artifact.show", id=blob.name)["parts"][0]["text"].startswith("yyy")
 
 
-def test_a_repair_takes_bytes_from_a_backup_and_says_what_it_cannot(
-    lh: Lh, tmp_path: Path
-) -> None:
+def test_a_repair_takes_bytes_from_a_backup_and_says_what_it_cannot(lh: Lh, tmp_path: Path) -> None:
     blob = blob_of(lh, "y" * 600)
     backed_up(lh.house, tmp_path / "backup")
     late = blob_of(lh, "later than the backup")
@@ -165,14 +163,20 @@ def test_what_was_restored_waits_unless_told_to_run(lh: Lh, tmp_path: Path) -> N
     backed_up(lh.house, tmp_path / "backup")
     own = restored(lh.house, tmp_path / "backup", tmp_path / "own", run_queued=False)
     assert (own.foreign, [one.id for one in own.held]) == (False, ["acme JOB-002"])
-    other = restored(lh.house, tmp_path / "backup", tmp_path / "other", key=b"another", run_queued=False)
+    other = restored(
+        lh.house, tmp_path / "backup", tmp_path / "other", key=b"another", run_queued=False
+    )
     assert other.foreign
     assert {"acme JOB-002", "acme RULE-001"} <= {one.id for one in other.held}
     assert (token is None) or any(one.what == "token" for one in other.held)
     with other_house(tmp_path / "own") as house:
-        assert house.call("tool.policy_show", {"workspace": "acme"}).envelope["result"]["count"] == 1
+        assert (
+            house.call("tool.policy_show", {"workspace": "acme"}).envelope["result"]["count"] == 1
+        )
     with other_house(tmp_path / "other") as house:
-        assert house.call("tool.policy_show", {"workspace": "acme"}).envelope["result"]["count"] == 0
+        assert (
+            house.call("tool.policy_show", {"workspace": "acme"}).envelope["result"]["count"] == 0
+        )
 
 
 def _has_tokens(lh: Lh) -> bool:

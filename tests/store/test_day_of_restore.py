@@ -1,4 +1,4 @@
-"""The day a backup is needed: every kind of backup is restored, and every read answers as before."""
+"""The day a backup is needed: each kind of backup is restored, and every read answers as before."""
 
 from __future__ import annotations
 
@@ -141,9 +141,7 @@ def test_a_restored_backup_answers_every_read_as_the_store_did(lh: Lh, tmp_path:
     before = answers(lh)
     house = lh.house
     backup = tmp_path / "backup"
-    made = back_up(
-        house.db, artifacts_of(house), house.registry, backup, call_of(house), key=KEY
-    )
+    made = back_up(house.db, artifacts_of(house), house.registry, backup, call_of(house), key=KEY)
     assert (made.outputs, made.without_output, made.problems) == (4, [], [])
     folder = tmp_path / "new"
     restore(
@@ -190,9 +188,7 @@ def check(before: dict[str, Any], other: Lh, data: bytes) -> None:
     is_sound(other.house)
 
 
-def test_output_that_was_left_out_says_so_and_cited_output_never_is(
-    lh: Lh, tmp_path: Path
-) -> None:
+def test_output_that_was_left_out_says_so_and_cited_output_never_is(lh: Lh, tmp_path: Path) -> None:
     rich(lh)
     lh("jobs.create", title="Cites", prompt="P")
     claim = lh("jobs.claim", runner_id="r1", job="JOB-002")["job"]

@@ -41,7 +41,11 @@ sys.addaudithook(hook)
 
 def watched(store: Path, code: str) -> str:
     """Run code in a process of its own that notes every raw opening of a store in use."""
-    env = {**os.environ, "XDG_CONFIG_HOME": f"{store}-config", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    env = {
+        **os.environ,
+        "XDG_CONFIG_HOME": f"{store}-config",
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+    }
     done = subprocess.run(
         [sys.executable, "-c", f"{WATCHED}\n{code}\nprint(raw)", str(store)],
         env=env,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from longhouse.config import load
-
 from longhouse.kernel.registry import Registry
 from longhouse.kernel.rooms import Room
 from longhouse.store.artifacts import artifacts_of

@@ -122,8 +122,8 @@ Rebuilder = Callable[[Any], None]
 class Arrival(NamedTuple):
     """How a workspace came into this store: by an import, or by restoring a backup.
 
-    A `foreign` one was not made by this store, so nothing in it may act: no claim, identity, host or
-    rule of it counts here. With `hold`, whatever would run waits until a person releases it. `how`
+    A `foreign` one was not made by this store, so nothing in it may act: no claim, identity, host
+    or rule of it counts here. With `hold`, whatever would run waits until a person releases it. `how`
     is one word for the records, such as `imported`.
     """
 
@@ -133,7 +133,7 @@ class Arrival(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Something that an arrival holds or withdrew, for the person who imports: what it is, its id."""
+    """Something that an arrival holds or withdrew, for the person who imports."""
 
     what: str
     id: str

@@ -340,7 +340,6 @@ class StoreUnusable(StoreError):
             recovery="check the path and its permissions, or choose another with --dir",
         )
 
-
     @classmethod
     def full(cls, path: object) -> StoreUnusable:
         """For a store that cannot be created because the disk has no space."""

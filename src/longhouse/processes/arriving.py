@@ -1,7 +1,7 @@
 """Processes and rules that an import or a restored backup brought, and `tool.task_release`.
 
-Nothing that arrives runs: queued tasks are held until a manager releases them, tasks that had a host
-have lost it, and rules from elsewhere arrive withdrawn.
+Nothing that arrives runs: queued tasks are held until a manager releases them, tasks that had a
+host have lost it, and rules from elsewhere arrive withdrawn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Backup of a SQLite store while the house keeps running.
 
-A backup is a folder: a snapshot of the database, every artifact it refers to, the growing logs, what
-processes printed, and `backup.json`, written last, with the digest of the database. The copy is
+A backup is a folder: a snapshot of the database, every artifact it refers to, the growing logs,
+what processes printed, and `backup.json`, written last, with the digest of the database. The copy is
 verified like a live store; damage does not prevent a backup, it is listed in it. PostgreSQL has its
 own tools.
 """
@@ -118,7 +118,12 @@ def back_up(
             outputs=sum(one.missing is None for own in printed.values() for one in own),
             outputs_sha256=hashlib.sha256(listed).hexdigest(),
             without_output=sorted(
-                {f"{name} {one.task}" for name, own in printed.items() for one in own if one.missing}
+                {
+                    f"{name} {one.task}"
+                    for name, own in printed.items()
+                    for one in own
+                    if one.missing
+                }
             ),
             problems=[*found.problems, *_damaged_output(printed)],
         )

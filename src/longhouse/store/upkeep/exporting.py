@@ -88,8 +88,8 @@ def export_workspace(
 ) -> ExportSummary:
     """Write the workspace to `file`; the same state gives the same bytes.
 
-    Damaged artifacts end the export, or are left out. `outputs` has what processes printed, of which
-    more than `max_output` bytes of one process are left out unless they are cited.
+    Damaged artifacts end the export, or are left out. `outputs` has what processes printed, of
+    which more than `max_output` bytes of one process are left out unless they are cited.
     """
 
     def run(tx: Tx) -> ExportSummary:
@@ -192,7 +192,7 @@ class _Export:
         if hashed.hexdigest() != blob.digest:
             raise BytesLost(
                 f"the bytes of artifact:{blob.digest[:12]} are damaged; nothing was exported",
-                recovery="add the same file again, or leave damaged artifacts out: --without-damaged",
+                recovery="add the same file again, or leave damaged ones out: --without-damaged",
             )
 
     def _table(self, table: Table) -> int:
@@ -246,7 +246,7 @@ class _Export:
 
 
 def chunks_of(artifacts: Artifacts, blob: Blob) -> Iterator[bytes]:
-    """The bytes stored under a digest, right or wrong; raises if there are fewer than there were."""
+    """The bytes stored under a digest, right or wrong; raises if some are missing."""
     for at in range(0, blob.size, _CHUNK):
         size = min(_CHUNK, blob.size - at)
         data = artifacts.blobs.get(blob.digest, at, size)

@@ -28,8 +28,8 @@ from longhouse.store.database import Database
 from longhouse.store.migrate import newest
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Call, Tx
-from longhouse.store.upkeep.arriving import arrived
 from longhouse.store.upkeep.archive import ArchiveInvalid, ArchiveReader, Manifest, Member
+from longhouse.store.upkeep.arriving import arrived
 from longhouse.store.upkeep.exporting import FORMAT, Contents, ExportHeader, export_workspace
 from longhouse.store.upkeep.invariants import complaints
 from longhouse.store.upkeep.printed import Outputs, SavedOutput
@@ -113,9 +113,11 @@ def _load(
     contents, printed = Contents(), []
     if member is not None and member.name == "contents.json":
         contents = _contents(reader)
-        for one in contents.outputs:
-            if one.missing is None:
-                printed.append((one, _put_output(artifacts, one, reader, now_ms)))
+        printed = [
+            (one, _put_output(artifacts, one, reader, now_ms))
+            for one in contents.outputs
+            if one.missing is None
+        ]
         rows_begin = reader.place()
         reader.next()
 
@@ -208,9 +210,7 @@ def _contents(reader: ArchiveReader) -> Contents:
         raise ArchiveInvalid(f"contents.json: {error}") from None
 
 
-def _put_output(
-    artifacts: Artifacts, one: SavedOutput, reader: ArchiveReader, now_ms: int
-) -> Blob:
+def _put_output(artifacts: Artifacts, one: SavedOutput, reader: ArchiveReader, now_ms: int) -> Blob:
     member = reader.next()
     if member is None or member.name != f"output/{one.task}.{one.stream}":
         raise ArchiveInvalid(f"the output of {one.task} is not in the export"[:120])
@@ -270,7 +270,7 @@ class _Load:
         contents: Contents,
         printed: list[tuple[SavedOutput, Blob]],
     ) -> None:
-        """Keep what processes printed, whatever the quota, and say of the rest that it is missing."""
+        """Keep what processes printed, whatever the quota, and record what is missing."""
         self.tx.run(artifact_sql.usage_give, bytes=int(self.tx.value(artifact_sql.usage_now) or 0))
         outputs.receive(self.tx, artifacts, printed)
         self.tx.run(artifact_sql.usage_recount)
@@ -304,7 +304,7 @@ class _Load:
         )
 
     def _without(self, damaged: set[str]) -> list[str]:
-        """Remove the rows of artifacts that are not in the file: other bytes must not pass for them."""
+        """Remove the rows of artifacts that are not in the file: no other bytes may pass for them."""
         gone = []
         for digest in sorted(damaged):
             for row in self.tx.all(

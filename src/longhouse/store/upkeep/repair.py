@@ -1,7 +1,7 @@
 """`longhouse verify --repair`: repairs what can be derived or found again, and names what cannot.
 
-The bytes of artifacts come from a backup, the count of used bytes from the rows, search indexes from
-the texts. Rows that contradict the log cannot be repaired: nobody knows which of the two is right.
+The bytes of artifacts come from a backup, the count of used bytes from the rows, search indexes
+from the texts. Rows that contradict the log cannot be repaired: nobody knows which of the two is right.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def repair(
     kept = Artifacts(source / "artifacts") if source else None
     made: list[Repair] = []
     for name in sorted(db.workspaces()):
-        for blob in db.read(name, lambda tx: _damaged(tx, artifacts), call):
-            made.append(_bytes(name, artifacts, kept, blob, db.time(call)))
+        damaged = db.read(name, lambda tx: _damaged(tx, artifacts), call)
+        made += [_bytes(name, artifacts, kept, blob, db.time(call)) for blob in damaged]
         if db.write(name, _recount, call):
             made.append(Repair(True, f"{name}: the bytes counted against the quota"))
 

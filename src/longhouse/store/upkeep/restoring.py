@@ -60,8 +60,8 @@ def restore(
 ) -> Restored:
     """Restore a backup; with `damaged`, also one that was harmed after it was made.
 
-    `key` tells this machine's own backups from foreign ones. The output of processes goes beside the
-    database. `call` has the facts of the house that will own the store.
+    `key` tells this machine's own backups from foreign ones. The output of processes goes beside
+    the database. `call` has the facts of the house that will own the store.
     """
     made = read_manifest(source)
     tasks = db_path.parent / "tasks"
@@ -116,8 +116,8 @@ def _arrive(
         return []
     held = []
     for name in names:
-        for one in db.write(name, lambda tx: arrived(tx, registry.arrivers, arrival), call):
-            held.append(one._replace(id=f"{name} {one.id}"))
+        found = db.write(name, lambda tx: arrived(tx, registry.arrivers, arrival), call)
+        held += [one._replace(id=f"{name} {one.id}") for one in found]
     if arrival.foreign and names:
         held += db.write(names[0], disowned, call)
     return held

@@ -50,8 +50,9 @@ command = Command(
     flags=[MAX_OUTPUT],
     run=run,
     details="""\
-It holds everything that was said, decided, proved or printed. If something in the store is damaged, the
-backup is made all the same: it lists the damage, and the exit code is 1. The store may be in use: the copy is a consistent snapshot. Back up a store on PostgreSQL with
-pg_dump and a copy of its artifacts folder, or workspace by workspace with `longhouse export`.""",
+It holds everything that was said, decided, proved or printed. If something in the store is
+damaged, the backup is made all the same: it lists the damage, and the exit code is 1. The store
+may be in use: the copy is a consistent snapshot. Back up a store on PostgreSQL with pg_dump and
+a copy of its artifacts folder, or workspace by workspace with `longhouse export`.""",
     examples=["longhouse backup ~/backups/$(date +%F)"],
 )

@@ -61,7 +61,8 @@ command = Command(
     ],
     run=run,
     details="""\
-It holds what processes printed, too. A damaged artifact ends the export, unless it is left out. The file is a tar archive that `longhouse import` reads into any store, on either database. The same
-state always gives the same bytes. Tokens are not included.""",
+It holds what processes printed, too. A damaged artifact ends the export, unless it is left out.
+The file is a tar archive that `longhouse import` reads into any store, on either database. The
+same state always gives the same bytes. Tokens are not included.""",
     examples=["longhouse export acme.tar", "longhouse export - | zstd > acme.tar.zst"],
 )

@@ -55,8 +55,9 @@ command = Command(
     flags=[RUN_QUEUED],
     run=run,
     details="""\
-Nothing in the file runs or acts: rules arrive withdrawn, queued jobs and processes are held until a
-manager releases them (`longhouse release`), and no claim, identity or runner of it counts here. It imports everything or nothing: a truncated or modified file is refused, and so is a workspace
-that already exists. --workspace gives it another name. Older exports are upgraded.""",
+Nothing in the file runs or acts: rules arrive withdrawn, queued jobs and processes are held
+until a manager releases them (`longhouse release`), and no claim, identity or runner of it
+counts here. It imports everything or nothing: a truncated or modified file is refused, and so is
+a workspace that already exists. --workspace gives it another name. Older exports are upgraded.""",
     examples=["longhouse import acme.tar", "longhouse import acme.tar --workspace acme-copy"],
 )

@@ -64,7 +64,8 @@ command = Command(
     flags=[Flag("all", "release everything that is held in this workspace")],
     run=run,
     details="""\
-What arrives with an import or a restored backup runs only once a manager or operator releases it. A
-released process runs in your name and with at most your rights, and the policy rules decide again.""",
+What arrives with an import or a restored backup runs only once a manager or operator releases
+it. A released process runs in your name and with at most your rights, and the policy rules
+decide again.""",
     examples=["longhouse release", "longhouse release JOB-003 PROC-001", "longhouse release --all"],
 )

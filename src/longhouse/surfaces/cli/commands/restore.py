@@ -57,9 +57,9 @@ command = Command(
     ],
     run=run,
     details="""\
-Restores to --dir, or to where this repository's store belongs. Queued jobs and processes are held until
-a manager releases them (`longhouse release`), since they may have run after the backup was made. From
-a backup that another machine made, tokens are revoked, rules withdrawn and identities void. The exit code
-is 1 if something in the restored store is damaged.""",
+Restores to --dir, or to where this repository's store belongs. Queued jobs and processes are
+held until a manager releases them (`longhouse release`), since they may have run after the
+backup was made. From a backup that another machine made, tokens are revoked, rules withdrawn and
+identities void. The exit code is 1 if something in the restored store is damaged.""",
     examples=["longhouse restore ~/backups/2026-11-15 --dir /srv/longhouse"],
 )

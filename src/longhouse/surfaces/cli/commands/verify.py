@@ -73,10 +73,10 @@ command = Command(
     ],
     run=run,
     details="""\
-Checks the database itself, the sequence numbers and the log of every workspace, everything derived
-from the log, and the artifacts. It only reads, unless you
-ask for repairs, and the store may be in use. With --workspace, only
-that workspace is checked. --repair takes the bytes of damaged artifacts from a backup, counts used bytes
-again and rebuilds search indexes; rows that contradict the log need a restore. The exit code is 1 if there are problems.""",
+Checks the database itself, the sequence numbers and the log of every workspace, everything
+derived from the log, and the artifacts. It only reads, unless you ask for repairs, and the store
+may be in use. With --workspace, only that workspace is checked. --repair takes the bytes of
+damaged artifacts from a backup, counts used bytes again and rebuilds search indexes; rows that
+contradict the log need a restore. The exit code is 1 if there are problems.""",
     examples=["longhouse verify --full", "longhouse verify --repair --from ~/backups/2026-11-15"],
 )
