@@ -123,8 +123,8 @@ class Arrival(NamedTuple):
     """How a workspace came into this store: by an import, or by restoring a backup.
 
     A `foreign` one was not made by this store, so nothing in it may act: no claim, identity, host
-    or rule of it counts here. With `hold`, whatever would run waits until a person releases it. `how`
-    is one word for the records, such as `imported`.
+    or rule of it counts here. With `hold`, whatever would run waits until a person releases
+    it. `how` is one word for the records, such as `imported`.
     """
 
     how: str

@@ -1,9 +1,9 @@
 """Backup of a SQLite store while the house keeps running.
 
 A backup is a folder: a snapshot of the database, every artifact it refers to, the growing logs,
-what processes printed, and `backup.json`, written last, with the digest of the database. The copy is
-verified like a live store; damage does not prevent a backup, it is listed in it. PostgreSQL has its
-own tools.
+what processes printed, and `backup.json`, written last, with the digest of the database. The copy
+is verified like a live store; damage does not prevent a backup, it is listed in it. PostgreSQL
+has its own tools.
 """
 
 from __future__ import annotations

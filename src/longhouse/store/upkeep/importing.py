@@ -304,7 +304,7 @@ class _Load:
         )
 
     def _without(self, damaged: set[str]) -> list[str]:
-        """Remove the rows of artifacts that are not in the file: no other bytes may pass for them."""
+        """Remove the rows of artifacts that are not in the file: no bytes may pass for them."""
         gone = []
         for digest in sorted(damaged):
             for row in self.tx.all(

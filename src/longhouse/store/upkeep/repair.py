@@ -1,7 +1,8 @@
 """`longhouse verify --repair`: repairs what can be derived or found again, and names what cannot.
 
 The bytes of artifacts come from a backup, the count of used bytes from the rows, search indexes
-from the texts. Rows that contradict the log cannot be repaired: nobody knows which of the two is right.
+from the texts. Rows that contradict the log cannot be repaired: nobody knows which of the two is
+right.
 """
 
 from __future__ import annotations
