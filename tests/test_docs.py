@@ -28,6 +28,7 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         "PATH": path,
         "LONGHOUSE_PORT": "0",
         "NO_COLOR": "1",
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "LONGHOUSE_RUNNER_AUTOSTART": "0",
     }
     for who in ("AUTHOR", "COMMITTER"):
@@ -41,6 +42,7 @@ PAGES = [
     "docs/crew.md",
     "docs/desk.md",
     "docs/memory.md",
+    "docs/operations.md",
     "docs/processes.md",
     "docs/runner.md",
     "docs/thinking.md",

@@ -32,6 +32,7 @@ ADVICE = {
     "RANGE_NOT_SATISFIABLE": "request a range inside the log and outside its gap",
     "RELEASE_FORBIDDEN": "ask the owner to release it, or wait until it expires",
     "RESERVATION_CONFLICT": "work elsewhere, wait, or write to the agent that the message names",
+    "OUTPUT_LOST": "read the task's frames, or restore its output from a backup",
     "OUTPUT_REMOVED": "read the task's frames; keep what must stay with `tool.output_store`",
     "POLICY_DENIED": "ask an operator to allow it with `longhouse policy allow`",
     "ROUTING_REFUSED": "claim another job, or run a runner that offers what this one needs",

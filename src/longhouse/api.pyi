@@ -200,6 +200,7 @@ from longhouse.jobs.values import ReportedUsage as ReportedUsage
 from longhouse.jobs.values import RunnerLease as RunnerLease
 from longhouse.kernel.changes import ChangedFiles as ChangedFiles
 from longhouse.kernel.errors import BudgetExceeded as BudgetExceeded
+from longhouse.kernel.errors import BytesLost as BytesLost
 from longhouse.kernel.errors import Conflict as Conflict
 from longhouse.kernel.errors import Forbidden as Forbidden
 from longhouse.kernel.errors import InternalError as InternalError
@@ -378,6 +379,7 @@ from longhouse.processes.types.tasks import CancelTask as CancelTask
 from longhouse.processes.types.tasks import CursorPlace as CursorPlace
 from longhouse.processes.types.tasks import ListTasks as ListTasks
 from longhouse.processes.types.tasks import ProcessOpened as ProcessOpened
+from longhouse.processes.types.tasks import ReleaseTask as ReleaseTask
 from longhouse.processes.types.tasks import ScreenView as ScreenView
 from longhouse.processes.types.tasks import SpawnTask as SpawnTask
 from longhouse.processes.types.tasks import TaskList as TaskList

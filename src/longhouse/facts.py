@@ -42,14 +42,15 @@ class HouseFacts:
         settings: Settings,
         registry: Registry,
         *,
-        engine: StoreEngine,
+        engine: str,
+        store_engine: StoreEngine | None = None,
         schema_version: int,
         services: Mapping[str, Any],
     ) -> None:
         self.settings = settings
         self.registry = registry
-        self.store_engine = engine
-        self.engine = engine.name
+        self.engine = engine
+        self.store_engine = store_engine
         self.schema_version = schema_version
         self.services = services
         self.version = __version__

@@ -74,7 +74,8 @@ class House:
         self.facts = HouseFacts(
             settings,
             self.registry,
-            engine=self.db.engine,
+            engine=self.db.engine.name,
+            store_engine=self.db.engine,
             schema_version=migrate.newest(),
             services=services or {},
         )

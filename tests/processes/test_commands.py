@@ -168,7 +168,7 @@ def test_a_command_that_can_never_succeed_does_not_hold_up_those_behind_it(lh: L
     after = spawn(lh, "tasks.plan.create", title="Search")
     loop(lh, "carry_out")
     loop(lh, "carry_out")
-    assert (status(lh, lost)["status"], status(lh, lost)["cause"]) == ("failed", "store_error")
+    assert (status(lh, lost)["status"], status(lh, lost)["cause"]) == ("failed", "bytes_lost")
     assert status(lh, after)["status"] == "exited"
     assert complaints(lh) == []
 

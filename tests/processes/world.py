@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.kit import Lh
+from longhouse.store.queries import Query
+from longhouse.store.tx import Call
+from tests.kit import CountedIds, Lh
 from tests.processes.kit import HOST, RECORDED, Runner, allow, ended, running, spawned
 
 
@@ -47,6 +49,15 @@ def _woken(lh: Lh) -> None:
     lh("tool.wakeup_add", agent="amber-otter")
 
 
+def _kept_back(lh: Lh) -> None:
+    """A process that came with an import."""
+    task = spawned(lh)
+    query = Query("held", *["UPDATE tool_tasks SET held = 'imported' WHERE ws = :ws"] * 2)
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds())
+    lh.house.db.write("acme", lambda tx: tx.run(query), call)
+    assert task == "PROC-001"
+
+
 PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.output_append": _claimed,
     "tool.output_fetch": _ended,
@@ -59,6 +70,7 @@ PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.task_cancel": _spawned,
     "tool.task_claim": _held,
     "tool.task_list": _spawned,
+    "tool.task_release": _kept_back,
     "tool.task_resize": _in_terminal,
     "tool.task_signal": _in_terminal,
     "tool.task_snapshot": _in_terminal,

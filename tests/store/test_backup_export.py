@@ -323,3 +323,18 @@ def test_a_table_that_a_room_adds_later_is_exported_without_work(lh: Lh, engine:
         db.execute("SELECT name, data, weight FROM later").fetchall() == [("n", b"\0\xff", 0.5)] * 2
     )
     db.close()
+
+
+def test_a_flipped_byte_ends_the_export_by_name_or_is_left_out(lh: Lh) -> None:
+    fill(lh)
+    added = lh("docs.artifact.add", name="flipped", content="y" * 600)["artifact"]
+    path = artifacts_of(lh.house).path / "blobs" / added["digest"][:2] / added["digest"]
+    path.write_bytes(b"y" * 300 + b"x" + b"y" * 299)
+    with pytest.raises(LonghouseError, match=added["digest"][:12]):
+        exported(lh.house)
+    made = imported(lh.house, exported(lh.house, without_damaged=True), name="copy")
+    assert made.damaged == [f"{added['handle']} flipped"]
+    assert (
+        lh.refused("docs.artifact.show", id=added["id"], workspace="copy")["code"] == "UNKNOWN_ID"
+    )
+    assert lh("docs.artifact.show", id="ART-001", workspace="copy")["count"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from longhouse.config import load
 from longhouse.kernel.registry import Registry
 from longhouse.kernel.rooms import Room
 from longhouse.store.artifacts import artifacts_of
@@ -13,7 +16,7 @@ from longhouse.store.queries import Query
 from longhouse.store.tx import Tx
 from longhouse.store.upkeep import Verified, verify
 from tests.kit import Lh
-from tests.store.upkeep_kit import call_of, fill
+from tests.store.upkeep_kit import call_of, fill, other_house
 
 
 def verified(lh: Lh, *rooms: Room, full: bool = False) -> Verified:
@@ -109,3 +112,51 @@ def test_a_dangling_row_is_found(lh: Lh, engine: str) -> None:
     assert "1 rows of graph_tags refer to missing rows of documents" in [
         p.message for p in verified(lh).problems
     ]
+
+
+def test_ten_thousand_complaints_are_a_summary(lh: Lh) -> None:
+    fill(lh)
+    room = Room("later")
+
+    @room.check("its rows")
+    def rows(tx: Tx) -> Iterator[str]:
+        yield from (f"row {n} is wrong" for n in range(10_019))
+
+    found = verified(lh, room)
+    assert (len(found.problems), found.total) == (21, 10_019)
+    assert found.problems[-1].message == "and 9999 more like these"
+
+
+def test_another_projects_store_is_verified_like_ones_own(tmp_path: Path) -> None:
+    from longhouse.surfaces.cli.commands.verify import command
+    from longhouse.surfaces.cli.upkeep import opened
+
+    with other_house(tmp_path / "s", project_guard="repo:one") as house:
+        house.call("vcs.notes.commit", {"content": "x"})
+    settings = load(
+        {"dir": str(tmp_path / "s"), "workspace": "acme", "project_guard": "repo:two"},
+        environ={},
+        cwd=tmp_path,
+    )
+
+    class Cli:
+        def need_a_store(self) -> None: ...
+
+    cli: Any = Cli()
+    cli.settings = settings
+    assert command.run is not None
+    with opened(cli, any_project=True) as house:
+        call = call_of(house)
+        found = verify(house.db, artifacts_of(house), house.registry, call)
+        assert (found.problems, found.workspaces) == ([], ["acme"])
+
+
+def test_maintenance_says_once_that_a_workspace_is_another_projects(tmp_path: Path) -> None:
+    with other_house(tmp_path / "s", project_guard="repo:one") as house:
+        house.call("vcs.notes.commit", {"content": "x"})
+    told: list[str] = []
+    with other_house(tmp_path / "s", project_guard="repo:two") as house:
+        loops = house.maintenance(lambda name, _error: told.append(name))
+        for now_s in range(0, 10_000, 700):
+            loops.step(float(now_s))
+    assert len(told) == 1

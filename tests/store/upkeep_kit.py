@@ -12,6 +12,7 @@ from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep import Imported, export_workspace, import_workspace
+from longhouse.store.upkeep.printed import outputs_of
 from tests.kit import CountedIds, Lh, ManualClock
 
 
@@ -52,13 +53,24 @@ def grow(lh: Lh, workspace: str, data: bytes, *, cap: int | None = None) -> Arti
     return begun
 
 
-def exported(house: House, workspace: str = "acme") -> bytes:
+def exported(house: House, workspace: str = "acme", **more: Any) -> bytes:
     file = io.BytesIO()
-    export_workspace(house.db, artifacts_of(house), workspace, file, call_of(house))
+    outputs = outputs_of(house.registry)
+    export_workspace(
+        house.db, artifacts_of(house), workspace, file, call_of(house), outputs=outputs, **more
+    )
     return file.getvalue()
 
 
-def imported(house: House, data: bytes, name: str | None = None) -> Imported:
+def imported(
+    house: House,
+    data: bytes,
+    name: str | None = None,
+    *,
+    disarm: bool = False,
+    run_queued: bool = False,
+) -> Imported:
+    """Import as it was, to compare bytes; with `disarm`, as `longhouse import` does."""
     return import_workspace(
         house.db,
         artifacts_of(house),
@@ -66,6 +78,9 @@ def imported(house: House, data: bytes, name: str | None = None) -> Imported:
         call_of(house),
         name=name,
         rebuild=house.registry.rebuilders,
+        arrive=house.registry.arrivers if disarm else (),
+        outputs=outputs_of(house.registry),
+        run_queued=run_queued,
     )
 
 

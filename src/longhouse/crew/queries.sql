@@ -97,6 +97,13 @@ UPDATE agents SET retired_at_ms = :now
 WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
 RETURNING *
 
+-- name: agents_void
+-- Nobody can prove an identity that came from elsewhere: its token and owner belong to another store.
+UPDATE agents SET token_digest = '', owner = NULL,
+    last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN :now ELSE last_seen_at_ms END
+WHERE ws = :ws
+RETURNING agent_id, retired_at_ms
+
 -- name: agents_after
 -- A page of identities, by name.
 SELECT * FROM agents

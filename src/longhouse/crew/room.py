@@ -36,6 +36,7 @@ room = Room(
         "advice",
         "upkeep",
         "waking",
+        "arriving",
     ),
 )
 sql = Queries("longhouse.crew")

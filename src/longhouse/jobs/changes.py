@@ -18,10 +18,7 @@ from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["HELD_MS", "apply_changes", "apply_line", "held"]
-
-HELD_MS = 2**53
-"""The `not_before_ms` of a job with pending changes: never claimable."""
+__all__ = ["apply_changes", "apply_line", "held"]
 
 DROPPED = "Its changes were dropped."
 

@@ -20,7 +20,7 @@ from longhouse.jobs.records import LONGEST_MS, existing, expiry, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Offer, RunnerCandidate
 from longhouse.jobs.types.jobs import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
-from longhouse.jobs.values import Job, job_id
+from longhouse.jobs.values import HELD_MS, Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Conflict, Suggestion
@@ -129,6 +129,8 @@ def hold_back(tx: Tx, before: Row) -> str | None:
     if not need.paths:
         return None
     row = existing(tx, job_id(before["n"]))
+    if row["not_before_ms"] >= HELD_MS:
+        return None  # never claimable: a delay would end that
     found = holdings(tx).obstacles(tx, holder_of(tx, row))
     if not found:
         return None
@@ -250,6 +252,9 @@ def _taken(tx: Tx, req: ClaimJob, row: Row) -> Conflict:
     elif row["changes"]:
         state = "is done, but its changes have not been applied"
         recovery = f"apply or drop them: longhouse job apply {job}"
+    elif row["status"] == "QUEUED" and row["not_before_ms"] >= HELD_MS:
+        state = "came from elsewhere and is held until a manager releases it"
+        recovery = f"ask a manager to run: longhouse release {job}"
     elif row["status"] == "QUEUED" and row["waits"]:
         others = "1 other job" if row["waits"] == 1 else f"{row['waits']} other jobs"
         state = f"waits for {others}"

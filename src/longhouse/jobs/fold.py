@@ -57,7 +57,7 @@ def _apply(state: Folded, event: LogRow) -> Folded:
         changes["last_proof_seq"] = seq
     if event.kind in _CLAIMS:
         changes["last_claim_seq"] = seq
-    elif event.kind in ("retrying", "changes_wait") or (
+    elif event.kind in ("retrying", "changes_wait", "held") or (
         event.kind == "released" and data.get("error")
     ):
         changes["last_error_seq"] = seq

@@ -37,7 +37,16 @@ TELL_JOB: Final = "crew.tell_job"
 """Provided to the crew room: `tell_job`."""
 
 ENDS: Final = frozenset(
-    {"released", "retrying", "completed", "failed", "canceled", "changes_wait", "requeued"}
+    {
+        "released",
+        "retrying",
+        "completed",
+        "failed",
+        "canceled",
+        "changes_wait",
+        "requeued",
+        "held",
+    }
 )
 """The events after which a job holds nothing."""
 

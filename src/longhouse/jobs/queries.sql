@@ -112,6 +112,37 @@ WHERE ws = :ws AND n = :n
   AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
 RETURNING {job}
 
+-- name: jobs_unfinished
+-- A page of the unfinished jobs, oldest first.
+SELECT * FROM jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING') AND n > :after
+ORDER BY n LIMIT :limit
+
+-- name: job_arrive
+-- An unfinished job came from elsewhere: no one has claimed it here, and it may be held.
+UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
+    claim_expires_at_ms = NULL, claim_agent = NULL, waits = :waits, not_before_ms = :not_before_ms,
+    last_error_seq = CASE WHEN CAST(:held AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
+    last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
+RETURNING *
+
+-- name: jobs_keep_waiting
+-- Jobs with pending changes are never claimable, whatever their row said where it came from.
+UPDATE jobs SET not_before_ms = :held WHERE ws = :ws AND status = 'QUEUED' AND changes IS NOT NULL
+
+-- name: claims_of_nobody
+-- No token of this store has made any claim that came from elsewhere.
+UPDATE jobs SET claim_owner = '', claim_agent = NULL WHERE ws = :ws
+
+-- name: jobs_with_session
+-- A page of the jobs whose runtime notes may hold a session of an executor.
+SELECT n, runtime FROM jobs WHERE ws = :ws AND n > :after AND runtime LIKE '%"session"%'
+ORDER BY n LIMIT :limit
+
+-- name: job_runtime
+-- Replace a job's runtime notes.
+UPDATE jobs SET runtime = :runtime WHERE ws = :ws AND n = :n
+
 -- name: job_settle
 -- Finish a job whose pending changes were applied or dropped.
 UPDATE jobs SET status = :status, revision = revision + 1, changes = NULL, not_before_ms = 0,

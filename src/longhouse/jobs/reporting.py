@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.jobs.changes import HELD_MS, held
+from longhouse.jobs.changes import held
 from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.holding import holder_of, holdings
@@ -21,7 +21,7 @@ from longhouse.jobs.records import checked_meta, existing, expiry, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import AskManager, CompleteJob, Moved, Reported, ReportJob, WaitJobs
 from longhouse.jobs.usage import note_use
-from longhouse.jobs.values import Job, JobUsage, job_id, job_number
+from longhouse.jobs.values import HELD_MS, Job, JobUsage, job_id, job_number
 from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip

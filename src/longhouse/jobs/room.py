@@ -10,6 +10,7 @@ room = Room(
     modules=(
         "accounting",
         "advice",
+        "arriving",
         "autostart",
         "changes",
         "claiming",

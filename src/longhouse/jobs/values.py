@@ -14,6 +14,7 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow
 
 __all__ = [
+    "HELD_MS",
     "PRIORITIES",
     "Attention",
     "Job",
@@ -30,6 +31,8 @@ __all__ = [
     "priority_of",
 ]
 
+HELD_MS = 2**53
+"""The `not_before_ms` of a job that is never claimable: its changes are pending, or it is held."""
 PRIORITIES = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
 _PRIORITY_NAMES = {rank: name for name, rank in PRIORITIES.items()}
 _MICRO = 1_000_000
@@ -169,6 +172,8 @@ class Job(Value, frozen=True, kw_only=True):
     not_before_ms: int = 0
     changes: str | None = None
     """Why its changes are not in the work tree yet; `longhouse job apply` applies or drops them."""
+    held: bool = False
+    """It came with an import or a restored backup, and waits for a manager: `longhouse release`."""
     failures: int = 0
     percent: int | None = None
     summary: str | None = None
@@ -197,8 +202,11 @@ class Job(Value, frozen=True, kw_only=True):
             claim_expires_at_ms=row["claim_expires_at_ms"],
             last_heartbeat_ms=row["last_heartbeat_ms"],
             waits_for=row["waits"],
-            not_before_ms=0 if row["changes"] else row["not_before_ms"],
+            not_before_ms=0 if row["not_before_ms"] >= HELD_MS else row["not_before_ms"],
             changes=row["changes"],
+            held=row["status"] == "QUEUED"
+            and row["changes"] is None
+            and row["not_before_ms"] >= HELD_MS,
             failures=row["failures"],
             percent=row["percent"],
             summary=row["summary"],

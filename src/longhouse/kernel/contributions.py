@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from longhouse.kernel.registry import Command, Registry
 
 __all__ = [
+    "Arrival",
+    "Arriver",
     "Check",
     "Clamper",
     "CommittedWrite",
+    "Held",
     "Holder",
     "Loop",
     "Opener",
@@ -125,3 +128,28 @@ Clamper = Callable[[Any], None]
 
 
 Rebuilder = Callable[[Any], None]
+
+
+class Arrival(NamedTuple):
+    """How a workspace came into this store: by an import, or by restoring a backup.
+
+    A `foreign` one was not made by this store, so nothing in it may act: no claim, identity, host
+    or rule of it counts here. With `hold`, whatever would run waits until a person releases
+    it. `how` is one word for the records, such as `imported`.
+    """
+
+    how: str
+    foreign: bool
+    hold: bool
+
+
+class Held(NamedTuple):
+    """Something that an arrival holds or withdrew, for the person who imports."""
+
+    what: str
+    id: str
+    title: str = ""
+
+
+Arriver = Callable[[Any, Arrival], Iterable[Held]]
+"""Disarms a room's rows in a workspace that has just arrived, and says what it held."""

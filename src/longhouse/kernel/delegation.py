@@ -70,6 +70,7 @@ RESERVED_KINDS: Final = frozenset(
         "completed",
         "created",
         "failed",
+        "held",
         "incursion",
         "manager",
         "ready",

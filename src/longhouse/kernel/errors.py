@@ -18,6 +18,7 @@
         ├── StoreBusy           … right now; the same call may succeed later
         ├── StoreOutOfReach     … for a program inside an agent's sandbox
         ├── StoreUnusable       … with this file; the message says how to fix it
+        ├── BytesLost           … because the bytes of an artifact are gone
         └── InternalError       … because of a bug in Longhouse
 
 Rooms add subclasses of these. The class fixes the exit code, HTTP status and retryability.
@@ -25,6 +26,7 @@ Rooms add subclasses of these. The class fixes the exit code, HTTP status and re
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetExceeded",
+    "BytesLost",
     "Conflict",
     "Forbidden",
     "InternalError",
@@ -352,10 +355,29 @@ class StoreUnusable(StoreError):
     @classmethod
     def folder(cls, path: object, error: OSError) -> StoreUnusable:
         """For a store folder that cannot be created or written to."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return cls.full(path)
         return cls(
             f"{path} cannot be used as the store's folder: {error.strerror}",
             recovery="check the path and its permissions, or choose another with --dir",
         )
+
+    @classmethod
+    def full(cls, path: object) -> StoreUnusable:
+        """For a store that cannot be created because the disk has no space."""
+        return cls(
+            f"the disk is full, so {path} cannot be created",
+            recovery="free up space, or choose a folder on another disk with --dir",
+        )
+
+
+class BytesLost(StoreError):
+    """The bytes are not there any more; repeating the call does not bring them back."""
+
+    code = "BYTES_LOST"
+    status = 410
+    retryable = False
+    fix = "add the same file again, or run `longhouse verify --repair --from BACKUP`"
 
 
 class InternalError(StoreError):

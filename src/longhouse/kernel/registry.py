@@ -131,6 +131,7 @@ class Registry:
         self.checks = tuple(check for room in self.rooms for check in room.checks)
         self.holders = tuple(holder for room in self.rooms for holder in room.holders)
         self.rebuilders = tuple(one for room in self.rooms for one in room.rebuilders)
+        self.arrivers = tuple(one for room in self.rooms for one in room.arrivers)
         self.targets = tuple(one for room in self.rooms for one in room.targets)
         self.recoverers = tuple(one for room in self.rooms for one in room.recoverers)
         self.reactions = tuple(one for room in self.rooms for one in room.reactions)

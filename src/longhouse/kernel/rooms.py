@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from longhouse.kernel.budget import Trim
 from longhouse.kernel.contributions import (
+    Arriver,
     Check,
     Clamper,
     Holder,
@@ -66,6 +67,7 @@ class Room:
         self.checks: list[Check] = []
         self.holders: list[Holder] = []
         self.rebuilders: list[Rebuilder] = []
+        self.arrivers: list[Arriver] = []
         self.targets: list[TargetResolver] = []
         self.recoverers: list[Recoverer] = []
         self.reactions: list[Reaction] = []
@@ -215,6 +217,14 @@ class Room:
         """
         self.clampers.append(clamper)
         return clamper
+
+    def arrives(self, arriver: Arriver) -> Arriver:
+        """Register `(tx, arrival) -> held`: disarms rows that an import or a restore brought.
+
+        Every room that can run something, or that lets someone act, declares one.
+        """
+        self.arrivers.append(arriver)
+        return arriver
 
     def resolves_targets(self, resolver: TargetResolverT) -> TargetResolverT:
         """Register `(tx, id) -> TargetInfo | None`: finds a plan or task of this room."""

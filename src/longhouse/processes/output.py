@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.errors import InvalidInput, StoreBusy, StoreError, Suggestion, UnknownId
+from longhouse.kernel.errors import InvalidInput, StoreBusy, Suggestion, UnknownId
 from longhouse.kernel.tool_tasks import STREAMS, Stream, task_folder
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.keeping import log_of
@@ -25,7 +25,15 @@ from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
-__all__ = ["OutputRemoved", "StreamOutput", "output_of", "read_with"]
+__all__ = [
+    "OutputLost",
+    "OutputRemoved",
+    "StreamOutput",
+    "file_of",
+    "kept_of",
+    "output_of",
+    "read_with",
+]
 
 ReadT = TypeVar("ReadT")
 _TRIES: Final = 3
@@ -35,6 +43,13 @@ class OutputRemoved(UnknownId):
     """The output existed, but retention has removed it."""
 
     code = "OUTPUT_REMOVED"
+    status = 410
+
+
+class OutputLost(UnknownId):
+    """The output existed, but its bytes are not here; repeating the call does not help."""
+
+    code = "OUTPUT_LOST"
     status = 410
 
 
@@ -69,13 +84,12 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
     known = process.state.streams[stream]
     seal = known.seal
     growing = not process.state.ended
-    view = _file(tx, process, stream, seal.bytes_total if seal else None)
+    view = file_of(tx, process, stream, seal.bytes_total if seal else None)
     if view is not None:
         return StreamOutput(stream, view, growing)
     keeper = artifacts_of(tx)
-    if seal is not None and (
-        artifact := _stored(tx, seal.artifact) or _stored(tx, seal.stored_sha256)
-    ):
+    artifact = kept_of(tx, process, stream)
+    if artifact is not None and seal is not None:
         claimed = process.row["host_id"] is not None and not _is_own(tx, process, stream, artifact)
         stored = keeper.view(artifact, tx.ws)
         if seal.gap is None or stored.gap is not None:
@@ -89,15 +103,16 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
             growing,
             claimed,
         )
-    if artifact := _stored(tx, log_of(tx, process, stream)):
+    if artifact is not None:
         return StreamOutput(stream, keeper.view(artifact, tx.ws), growing)
     if known.bytes and process.row["removed_at_ms"] is not None:
         raise _removed(process, stream)
     if known.bytes:
-        raise StoreError(
+        raise OutputLost(
             f"the output of {process.task_id} is not on this machine",
             recovery="read its frames with tool.task_stream_events, or read it on the machine "
             "that ran it",
+            suggest=[Suggestion(StreamEvents(task_id=process.task_id), "read its frames")],
         )
     return StreamOutput(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
 
@@ -106,6 +121,16 @@ def _is_own(tx: Tx, process: Process, stream: Stream, artifact: Artifact) -> boo
     """Whether the host itself sent these bytes, through `tool.output_append`."""
     own = _stored(tx, log_of(tx, process, stream))
     return own is not None and own.digest == artifact.digest
+
+
+def kept_of(tx: Tx, process: Process, stream: Stream) -> Artifact | None:
+    """The artifact that holds a stream, if one does."""
+    seal = process.state.streams[stream].seal
+    named = (seal.artifact, seal.stored_sha256) if seal else ()
+    for wanted in (*named, log_of(tx, process, stream)):
+        if artifact := _stored(tx, wanted):
+            return artifact
+    return None
 
 
 def _stored(tx: Tx, wanted: str | None) -> Artifact | None:
@@ -139,7 +164,7 @@ def _chosen(process: Process, asked: Stream | None) -> Stream:
     return asked
 
 
-def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> ArtifactView | None:
+def file_of(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> ArtifactView | None:
     """The file the program writes; once sealed, only up to the seal."""
     folder = task_folder(tx.facts.of(ProcessFacts).store, tx.workspace, process.task_id)
     with disk_errors(f"the output of {process.task_id}"), suppress(FileNotFoundError):

@@ -25,33 +25,57 @@ RETURNING *
 -- name: task_claim
 -- Give a waiting task to a host, once.
 UPDATE tool_tasks SET host_id = :host_id
-WHERE ws = :ws AND n = :n AND status = 'queued' AND host_id IS NULL
+WHERE ws = :ws AND n = :n AND status = 'queued' AND host_id IS NULL AND held IS NULL
 RETURNING *
 
 -- name: commands_waiting
 -- The tasks that wait for a server to run their command, oldest first.
 SELECT n FROM tool_tasks
-WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool NOT IN ('bash', 'exec')
+WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool NOT IN ('bash', 'exec')
 ORDER BY n LIMIT 1000
 
 -- name: tasks_waiting
 -- The unclaimed tasks whose tool needs a host, oldest first.
 SELECT n FROM tool_tasks
-WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
+WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool IN ('bash', 'exec')
 ORDER BY n LIMIT :limit
 
 -- name: waiting_count
 -- How many tasks are waiting for a host, up to a limit.
 SELECT COUNT(*) AS waiting FROM (
     SELECT 1 FROM tool_tasks
-    WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
+    WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool IN ('bash', 'exec')
     LIMIT :limit
 ) AS those
 
 -- name: waiting_before
 -- How many tasks that were spawned before this one are waiting.
 SELECT COUNT(*) AS waiting FROM tool_tasks
-WHERE ws = :ws AND n < :n AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
+WHERE ws = :ws AND n < :n AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool IN ('bash', 'exec')
+
+-- name: task_hold
+-- Hold a task that came from elsewhere before anything started it.
+UPDATE tool_tasks SET held = :how WHERE ws = :ws AND n = :n AND status = 'queued' AND host_id IS NULL
+
+-- name: task_release
+-- Release a held task: it now belongs to whoever released it, and may do no more than they may.
+UPDATE tool_tasks SET held = NULL, owner = :owner, spec = :spec,
+    role = CASE WHEN role > CAST(:role AS INTEGER) THEN CAST(:role AS INTEGER) ELSE role END
+WHERE ws = :ws AND n = :n AND status = 'queued' AND held IS NOT NULL
+RETURNING *
+
+-- name: tasks_unfinished
+-- A page of the unfinished tasks, oldest first.
+SELECT * FROM tool_tasks WHERE ws = :ws AND status IN ('queued', 'running') AND n > :after
+ORDER BY n LIMIT :limit
+
+-- name: tasks_of_nobody
+-- No token of this store started a task that came from elsewhere.
+UPDATE tool_tasks SET owner = '' WHERE ws = :ws
+
+-- name: hosts_disown
+-- The hosts of another store are not here.
+DELETE FROM tool_hosts WHERE ws = :ws
 
 -- name: held_count
 -- How many unfinished tasks have a host that has reported since a time.
@@ -221,6 +245,7 @@ SELECT 1 AS missing
 WHERE EXISTS (
     SELECT 1 FROM tool_tasks
     WHERE ws = :ws AND status IN ('queued', 'running') AND tool IN ('bash', 'exec')
+      AND held IS NULL
 )
   AND NOT EXISTS (SELECT 1 FROM tool_hosts WHERE ws = :ws AND seen_ms >= :since)
 
@@ -283,6 +308,12 @@ SELECT handle FROM tool_logs WHERE ws = :ws AND n = :n ORDER BY stream
 -- The artifacts that hold output of remote hosts and have not been removed.
 SELECT log.n, log.handle FROM tool_logs log JOIN tool_tasks task ON task.ws = log.ws AND task.n = log.n
 WHERE log.ws = :ws AND task.removed_at_ms IS NULL
+
+-- name: tasks_printed
+-- A page of the tasks whose output has not been removed, oldest first.
+SELECT * FROM tool_tasks
+WHERE ws = :ws AND n > :after AND removed_at_ms IS NULL AND status <> 'queued'
+ORDER BY n LIMIT :limit
 
 -- name: log_begun
 -- Begin to store a stream of a remote host.

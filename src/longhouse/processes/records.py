@@ -151,11 +151,12 @@ def view_of(tx: Tx, process: Process) -> TaskView:
     """The task as readers see it: its fold, its spec, and its position in the queue."""
     row, spec, state = process
     task_id = process.task_id
-    queued = state.status == "queued" and row["host_id"] is None
+    queued = state.status == "queued" and row["host_id"] is None and row["held"] is None
     return TaskView(
         task_id=task_id,
         ref=seq_ref(task_id, row["last_seq"]),
         status=state.status,
+        held=row["held"],
         tool=row["tool"],
         args=spec.args,
         title=spec.title,

@@ -25,7 +25,7 @@ from longhouse.store.artifacts import artifacts_of
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
 
-__all__ = ["remove_old_output"]
+__all__ = ["cited_tasks", "remove_old_output"]
 
 _DAY_MS: Final = 24 * 3_600_000
 _MB: Final = 1 << 20
@@ -116,7 +116,7 @@ def _choose(tx: Tx, *, sizes: Mapping[int, int]) -> list[_Old]:
         too_old = at_ms < oldest_ms
         if not too_old and (not facts.quota_mb or total <= facts.quota_mb * _MB):
             break
-        cited = _cited(tx) if cited is None else cited
+        cited = cited_tasks(tx) if cited is None else cited
         if ref_of(n) not in cited:
             why = f"processes_keep_days={facts.keep_days}"
             chosen.append(_Old(n, size, why if too_old else f"processes_quota_mb={facts.quota_mb}"))
@@ -124,7 +124,7 @@ def _choose(tx: Tx, *, sizes: Mapping[int, int]) -> list[_Old]:
     return chosen
 
 
-def _cited(tx: Tx) -> set[str]:
+def cited_tasks(tx: Tx) -> set[str]:
     """The tasks whose output a record cites."""
     return {ref.partition("@")[0] for holds in tx.facts.registry.holders for ref in holds(tx)}
 

@@ -9,6 +9,7 @@ room = Room(
     "processes",
     modules=(
         "appending",
+        "arriving",
         "calling",
         "cancelling",
         "claiming",
@@ -22,6 +23,7 @@ room = Room(
         "policing",
         "reading",
         "retention",
+        "saving",
         "screens",
         "spawning",
         "streaming",

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Self
 
 from longhouse.kernel.contributions import CommittedWrite, Loop, Tidier
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import LonghouseError, ProjectGuardMismatch
 from longhouse.store.database import Database
 from longhouse.store.engine import Lost
 from longhouse.store.tx import Call, Tx, sql
@@ -72,6 +72,7 @@ class Maintenance:
         self._tidiers = tuple(tidiers)
         self._loops = [Loop("store.forget_keys", 3600, forget_keys), *loops]
         self._due: dict[str, float] = {}
+        self._strangers: set[str] = set()
         self.leading = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="longhouse-maintenance", daemon=True)
@@ -121,6 +122,10 @@ class Maintenance:
             work()
         except Lost as lost:
             self._trouble(name, lost.error)
+        except ProjectGuardMismatch as error:
+            if error.message not in self._strangers:  # said once: the next try ends the same way
+                self._strangers.add(error.message)
+                self._trouble(name, error)
         except LonghouseError as error:
             self._trouble(name, error.__cause__ or error)
         except Exception as error:

@@ -218,10 +218,10 @@ class SqliteEngine:
                 self._writer = self._open()
         except OSError as error:
             self._gate.close()
-            raise StoreUnusable(
-                f"{path} cannot be created: {error.strerror}",
-                recovery="check the folder's permissions, or choose another with --dir",
-            ) from error
+            raise StoreUnusable.folder(path, error) from error
+        except StoreFull as error:
+            self._gate.close()
+            raise StoreUnusable.full(path) from error
         except BaseException:
             self._gate.close()
             raise
@@ -372,6 +372,15 @@ def statement_error(error: apsw.Error) -> Lost | LonghouseError:
     return Lost(explain(error))
 
 
+def _is_full(path: Path) -> bool:
+    """Whether the disk has no space, in which case SQLite cannot create the files it needs."""
+    try:
+        found = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return found.f_bavail == 0 or (found.f_files > 0 and found.f_favail == 0)
+
+
 def explain(error: apsw.Error, path: Path | None = None) -> LonghouseError:
     """Translate apsw's error into one that says how to recover."""
     where = path or "the store"
@@ -383,6 +392,8 @@ def explain(error: apsw.Error, path: Path | None = None) -> LonghouseError:
             recovery="restore it from a backup, or move it away and start over",
         )
     if isinstance(error, apsw.FullError):
+        return StoreFull()
+    if path is not None and isinstance(error, apsw.CantOpenError | apsw.IOError) and _is_full(path):
         return StoreFull()
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return StoreUnusable(

@@ -2380,6 +2380,7 @@ export interface Job {
   waits_for?: number;
   not_before_ms?: number;
   changes?: string | null;
+  held?: boolean;
   failures?: number;
   percent?: number | null;
   summary?: string | null;
@@ -3881,6 +3882,11 @@ export interface ReleaseLease {
   expected_revision?: number | null;
 }
 
+/** Let a task start that came with an import or a restored backup. */
+export interface ReleaseTask {
+  task_id: string;
+}
+
 export interface Released {
   reservation: Reservation;
 }
@@ -5142,6 +5148,7 @@ export interface TaskView {
   task_id: string;
   ref: string;
   status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  held: string | null;
   tool: string;
   args: { [key: string]: unknown };
   title: string | null;
@@ -5659,6 +5666,7 @@ export type ErrorCode =
   | "BODY_TOO_LARGE"
   | "BODY_TOO_SLOW"
   | "BUDGET_EXCEEDED"
+  | "BYTES_LOST"
   | "CANNOT_EDIT"
   | "CHECKPOINTS_NOT_CONFIRMED"
   | "CONFLICT"
@@ -5688,6 +5696,7 @@ export type ErrorCode =
   | "OLD_STORE"
   | "ORIGIN_NOT_ALLOWED"
   | "OUTCOME_UNKNOWN"
+  | "OUTPUT_LOST"
   | "OUTPUT_REMOVED"
   | "POLICY_DENIED"
   | "PORT_TAKEN"
@@ -5944,6 +5953,7 @@ export interface Commands {
   "tool.task_claim": { request: ClaimTasks; result: TasksClaimed };
   "tool.task_held": { request: HeldTasks; result: HostHeld };
   "tool.task_list": { request: ListTasks; result: TaskList };
+  "tool.task_release": { request: ReleaseTask; result: ToolTaskStatus };
   "tool.task_resize": { request: ResizeTask; result: OpLogged };
   "tool.task_signal": { request: SignalTask; result: OpLogged };
   "tool.task_snapshot": { request: SnapshotTask; result: TaskSnapshot };
@@ -6167,6 +6177,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "tool.task_claim": "agent",
   "tool.task_held": "agent",
   "tool.task_list": "viewer",
+  "tool.task_release": "manager",
   "tool.task_resize": "agent",
   "tool.task_signal": "agent",
   "tool.task_snapshot": "viewer",

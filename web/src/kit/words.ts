@@ -2,6 +2,7 @@
 
 const SAID: Record<string, string> = {
   evidence_captured: "Proof recorded",
+  job_held: "Job held",
   job_changes_wait: "Job changes waiting",
   job_manager: "Job answered",
   job_progress: "Job progressed",

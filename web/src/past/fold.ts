@@ -287,7 +287,8 @@ function note(job: PastJob, { kind, seq }: LogRow, said: JobSaid): void {
   }
   if (said.proof) seqs.proof = seq;
   if (kind === "claimed" || kind === "reclaimed") seqs.claim = seq;
-  else if (kind === "error" || kind === "retrying" || kind === "changes_wait") seqs.error = seq;
+  else if (kind === "error" || kind === "retrying" || kind === "changes_wait" || kind === "held")
+    seqs.error = seq;
   else if (kind === "requeued") {
     seqs.claim = 0;
     seqs.error = said.error ? seq : 0;

@@ -16,6 +16,7 @@ __all__ = [
     "CancelTask",
     "ListTasks",
     "ProcessOpened",
+    "ReleaseTask",
     "SpawnTask",
     "TaskList",
     "TaskName",
@@ -80,6 +81,10 @@ class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
     task_id: str
     ref: str
     status: Status
+    held: Annotated[
+        str | None,
+        Meta(description="how it came here; it waits until a manager releases it"),
+    ]
     tool: str
     args: dict[str, Any]
     title: str | None
@@ -167,6 +172,12 @@ class CancelTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
     task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
     reason: Reason = "cancel"
     force: bool = False
+
+
+class ReleaseTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
+    """Let a task start that came with an import or a restored backup."""
+
+    task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
 
 
 class ProcessOpened(Result, frozen=True, kw_only=True):

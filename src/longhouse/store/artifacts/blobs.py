@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from longhouse.kernel.errors import Conflict, StoreError
+from longhouse.kernel.errors import BytesLost, Conflict
 from longhouse.store.artifacts.disk import sha256
 from longhouse.store.artifacts.growing import Gap
 
@@ -61,17 +61,11 @@ class QuotaExceeded(Conflict):
     fix = "let some expire (`longhouse artifact sweep`), or raise LONGHOUSE_ARTIFACT_QUOTA_MB"
 
 
-class BytesMissing(StoreError):
+class BytesMissing(BytesLost):
     """The row of an artifact is there, its bytes are not; repeating the call cannot help."""
 
-    retryable = False
-
     def __init__(self, digest: str) -> None:
-        super().__init__(
-            f"the bytes of artifact:{digest[:12]} are missing",
-            recovery="run `longhouse verify --full`; adding the same bytes again, or restoring "
-            "them from a backup, heals it",
-        )
+        super().__init__(f"the bytes of artifact:{digest[:12]} are missing")
 
 
 class Tally:

@@ -22,9 +22,17 @@ __all__ = ["ArchiveInvalid", "ArchiveReader", "ArchiveWriter", "Manifest", "Memb
 _BLOCK = 512
 _CHUNK = 1 << 20
 _NAME = re.compile(
-    r"longhouse\.json|manifest\.json|artifacts/[0-9a-f]{64}|tables/\w{1,60}\.[0-9]{6}\.jsonl"
+    r"longhouse\.json|manifest\.json|contents\.json|artifacts/[0-9a-f]{64}|"
+    r"output/PROC-[0-9]{3,15}\.(?:stdout|stderr|pty)|tables/\w{1,60}\.[0-9]{6}\.jsonl"
 )
-_MOST = {"artifacts/": 1 << 50, "tables/": 64 << 20, "longhouse": 1 << 20, "manifest": 1 << 20}
+_MOST = {
+    "artifacts/": 1 << 50,
+    "output/": 1 << 50,
+    "tables/": 64 << 20,
+    "contents": 64 << 20,
+    "longhouse": 1 << 20,
+    "manifest": 1 << 20,
+}
 _NO_FILE = "the file is not a Longhouse export, or it is damaged or truncated"
 
 

@@ -1,25 +1,27 @@
-"""Backup and restore of a SQLite store, artifacts included, while the house keeps running.
+"""Backup of a SQLite store while the house keeps running.
 
-A backup is a folder: a snapshot of the database, every artifact it refers to, the growing logs, and
-`backup.json`, which is written last and contains the digest of the database. A backup is verified
-like a live store before it counts, and again when it is restored. PostgreSQL has its own tools.
+A backup is a folder: a snapshot of the database, every artifact it refers to, the growing logs,
+what processes printed, and `backup.json`, written last, with the digest of the database. The copy
+is verified like a live store; damage does not prevent a backup, it is listed in it. PostgreSQL
+has its own tools.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import msgspec
 
-from longhouse.kernel.errors import Conflict, InvalidInput, StoreError, StoreUnusable
+from longhouse.kernel.errors import Conflict, InvalidInput, StoreUnusable
 from longhouse.kernel.registry import Registry
+from longhouse.kernel.tool_tasks import task_folder
 from longhouse.kernel.values import Value
+from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.disk import OpenFile, disk_errors, write_all
 from longhouse.store.artifacts.growing import open_growing, read_gap, record_gap
 from longhouse.store.artifacts.keeper import Artifacts, log_name
@@ -27,12 +29,26 @@ from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
 from longhouse.store.sqlite import SqliteEngine, explain
 from longhouse.store.tx import Call, Tx
-from longhouse.store.upkeep.verify import Verified, verify
+from longhouse.store.upkeep.exporting import chunks_of, is_whole
+from longhouse.store.upkeep.files import new_folder, opened, sha256_of, write_private
+from longhouse.store.upkeep.printed import Outputs, SavedOutput, outputs_of, save
+from longhouse.store.upkeep.verify import Problem, verify
 
-__all__ = ["BackedUp", "back_up", "restore"]
+__all__ = [
+    "DB_NAME",
+    "BackedUp",
+    "PrintedOutputs",
+    "back_up",
+    "copy_artifacts",
+    "read_manifest",
+    "read_outputs",
+    "sealed",
+]
 
 DB_NAME = "longhouse.db"
 _PAGES = 2048
+PrintedOutputs = dict[str, list[SavedOutput]]
+"""What processes printed, by workspace; the bytes are in the backup's folder `tasks`."""
 
 
 class BackedUp(Value, frozen=True, kw_only=True):
@@ -45,12 +61,31 @@ class BackedUp(Value, frozen=True, kw_only=True):
     bytes: int
     workspaces: int
     artifacts: int
+    outputs: int = 0
+    outputs_sha256: str = ""
+    without_output: list[str] = []
+    """The processes whose output is not in the backup."""
+    problems: list[Problem] = []
+    """What is damaged in the store, and so in its backup."""
+    seal: str = ""
+    """A code that only the machine that made the backup can compute."""
 
 
 def back_up(
-    db: Database, artifacts: Artifacts, registry: Registry, to: Path, call: Call
+    db: Database,
+    artifacts: Artifacts,
+    registry: Registry,
+    to: Path,
+    call: Call,
+    *,
+    key: bytes = b"",
+    max_output: int | None = None,
 ) -> BackedUp:
-    """Copy a running store into the new folder `to`, and verify the copy."""
+    """Copy a running store into the new folder `to`, and verify the copy.
+
+    `key` seals the backup, so that a restore knows it as this machine's own. Of a process that
+    printed more than `max_output` bytes, the output is left out, unless a record cites it.
+    """
     engine = db.engine
     if not isinstance(engine, SqliteEngine):
         raise StoreUnusable(
@@ -58,68 +93,80 @@ def back_up(
             recovery="use pg_dump and copy the artifacts folder, or `longhouse export` a workspace",
         )
     _refuse_used(to)
-    with _new_folder(to) as partial, artifacts.undisturbed():
+    with new_folder(to) as partial, artifacts.undisturbed():
         _copy_database(engine.path, partial / DB_NAME)
         kept = Artifacts(partial / "artifacts")
-        with _opened(partial / DB_NAME) as copy:
-            count = sum(_copy_artifacts(copy, artifacts, kept, n, call) for n in copy.workspaces())
+        outputs, printed = outputs_of(registry), PrintedOutputs()
+        with opened(partial / DB_NAME) as copy:
+            names = copy.workspaces()
+            count = sum(copy_artifacts(copy, artifacts, kept, name, call) for name in names)
+            if outputs is not None:
+                for name in names:
+                    printed[name] = _copy_outputs(copy, outputs, partial, name, call, max_output)
             found = verify(copy, kept, registry, call, full=True)
             schema = copy.engine.schema_version()
-        _refuse_damaged(found, "the store has problems, so no backup was made")
+        listed = msgspec.json.encode(printed)
+        write_private(partial / "outputs.json", listed)
         made = BackedUp(
-            format=1,
+            format=2,
             schema=schema,
             taken_at_ms=db.time(call),
-            sha256=_sha256(partial / DB_NAME),
+            sha256=sha256_of(partial / DB_NAME),
             bytes=(partial / DB_NAME).stat().st_size,
             workspaces=len(found.workspaces),
             artifacts=count,
+            outputs=sum(one.missing is None for own in printed.values() for one in own),
+            outputs_sha256=hashlib.sha256(listed).hexdigest(),
+            without_output=sorted(
+                {
+                    f"{name} {one.task}"
+                    for name, own in printed.items()
+                    for one in own
+                    if one.missing
+                }
+            ),
+            problems=[*found.problems, *_damaged_output(printed)],
         )
-        _write_private(partial / "backup.json", msgspec.json.format(msgspec.json.encode(made)))
+        made = msgspec.structs.replace(made, seal=sealed(made, key) if key else "")
+        write_private(partial / "backup.json", msgspec.json.format(msgspec.json.encode(made)))
     return made
 
 
-def restore(
-    source: Path, db_path: Path, artifacts_path: Path, registry: Registry, call: Call
-) -> BackedUp:
-    """Restore a backup where there is no store yet; the database is put in place last."""
-    made = _read_manifest(source)
-    for path in (db_path, artifacts_path):
-        if path.exists() and (path.is_file() or any(path.iterdir())):
-            raise Conflict(
-                f"{path} exists; nothing was restored",
-                recovery="restore into another folder with --dir, or move the existing store away",
-            )
-    with disk_errors("the restored store"):
-        db_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = db_path.with_name(db_path.name + ".partial")
+def sealed(made: BackedUp, key: bytes) -> str:
+    """The code that proves who made a backup; it covers everything that `backup.json` says."""
+    data = msgspec.json.encode(msgspec.structs.replace(made, seal=""))
+    return hmac.new(key, data, hashlib.sha256).hexdigest()
+
+
+def read_manifest(source: Path) -> BackedUp:
     try:
-        with disk_errors("the restored store"):
-            _copy_private(source / DB_NAME, partial)
-        if _sha256(partial) != made.sha256:
-            raise StoreUnusable(
-                f"{source / DB_NAME} has changed since the backup; nothing was restored",
-                recovery="use another backup",
-            )
-        backup, restored = Artifacts(source / "artifacts"), Artifacts(artifacts_path)
-        with _opened(partial) as copy:
-            for name in copy.workspaces():
-                _copy_artifacts(copy, backup, restored, name, call)
-            found = verify(copy, restored, registry, call, full=True)
-        _refuse_damaged(found, "the backup has problems; nothing was restored")
-        with disk_errors("the restored store"):
-            partial.rename(db_path)
-            _sync(db_path.parent)
-    except BaseException:
-        shutil.rmtree(artifacts_path, ignore_errors=True)
-        _remove_database(partial)
-        raise
-    return made
+        return msgspec.json.decode((source / "backup.json").read_bytes(), type=BackedUp)
+    except (OSError, msgspec.DecodeError):
+        raise InvalidInput(
+            f"{source} is not a complete backup",
+            recovery="name a folder made by `longhouse backup`",
+        ) from None
+
+
+def read_outputs(source: Path, made: BackedUp) -> PrintedOutputs:
+    """The list of what processes printed; older backups have none."""
+    if not made.outputs_sha256:
+        return {}
+    try:
+        data = (source / "outputs.json").read_bytes()
+        if hashlib.sha256(data).hexdigest() == made.outputs_sha256:
+            return msgspec.json.decode(data, type=PrintedOutputs)
+    except (OSError, msgspec.DecodeError):
+        pass
+    raise StoreUnusable(
+        f"{source / 'outputs.json'} has changed since the backup; nothing was restored",
+        recovery="use another backup",
+    )
 
 
 def _copy_database(source: Path, target: Path) -> None:
     """Copy one snapshot, page by page, while others read and write."""
-    _write_private(target, b"")
+    write_private(target, b"")
     try:
         reading, writing = apsw.Connection(os.fspath(source)), apsw.Connection(os.fspath(target))
         try:
@@ -138,15 +185,17 @@ def _copy_database(source: Path, target: Path) -> None:
         os.fsync(file.fd)
 
 
-def _copy_artifacts(
+def copy_artifacts(
     db: Database, source: Artifacts, target: Artifacts, workspace: str, call: Call
 ) -> int:
+    """Copy the artifacts and growing logs of a workspace, damaged ones as they are."""
+
     def copy(tx: Tx) -> int:
         after, count = "", 0
         while rows := tx.all(artifact_sql.artifacts_stored, after=after, limit=500):
             after = rows[-1]["digest"]
             for row in rows:
-                _copy_blob(source, target, row["digest"], row["stored"], tx.now_ms)
+                _copy_blob(source, target, Blob(row["digest"], row["stored"]), tx.now_ms)
                 count += 1
         for row in tx.all(artifact_sql.artifacts_growing):
             _copy_log(source, target, log_name(tx.ws, row["handle"]))
@@ -155,16 +204,27 @@ def _copy_artifacts(
     return db.read(workspace, copy, call)
 
 
-def _copy_blob(source: Artifacts, target: Artifacts, digest: str, size: int, now_ms: int) -> None:
-    if target.blobs.size(digest) == size:
+def _copy_blob(source: Artifacts, target: Artifacts, blob: Blob, now_ms: int) -> None:
+    """Copy one artifact; a damaged one keeps its damage, which `verify` then names."""
+    if target.blobs.size(blob.digest) == blob.size:
         return
-    step = 1 << 20
-    chunks = (source.blobs.get(digest, at, min(step, size - at)) for at in range(0, size, step))
-    if target.stage(chunks, now_ms=now_ms).digest != digest:
-        raise StoreError(
-            f"the bytes of artifact:{digest[:12]} are damaged",
-            recovery="`longhouse verify --full` lists all damaged artifacts",
-        )
+    size = source.blobs.size(blob.digest)
+    if size is None:
+        return
+    if size == blob.size and is_whole(source, blob):
+        target.stage(chunks_of(source, blob), now_ms=now_ms)
+        return
+    damaged = Blob(blob.digest, size)
+    folder, name = target.folder, f"damaged-{os.getpid()}"
+    try:
+        with disk_errors("an artifact"):
+            file = folder.staging.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            for chunk in chunks_of(source, damaged):
+                write_all(file.fd, chunk)
+            os.fsync(file.fd)
+        folder.blobs.put(damaged, folder.staging, name, now_ms)
+    finally:
+        folder.staging.remove(name)
 
 
 def _copy_log(source: Artifacts, target: Artifacts, name: str) -> None:
@@ -185,97 +245,51 @@ def _copy_log(source: Artifacts, target: Artifacts, name: str) -> None:
             record_gap(target.growing, name, now)
 
 
-def _read_manifest(source: Path) -> BackedUp:
-    try:
-        return msgspec.json.decode((source / "backup.json").read_bytes(), type=BackedUp)
-    except (OSError, msgspec.DecodeError):
-        raise InvalidInput(
-            f"{source} is not a complete backup",
-            recovery="name a folder made by `longhouse backup`",
-        ) from None
+def _copy_outputs(
+    db: Database, outputs: Outputs, to: Path, workspace: str, call: Call, most: int | None
+) -> list[SavedOutput]:
+    """Copy what processes printed, and let the copy know of what is left out."""
+
+    def copy(tx: Tx) -> list[SavedOutput]:
+        found = []
+        for one in outputs.listed(tx, most):
+            folder = task_folder(to, workspace, one.task)
+            with disk_errors("the backup"):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(folder / one.stream, flags, 0o600), "w+b") as file:
+                    found.append(save(one, file))
+                    file.flush()
+                    os.fsync(file.fileno())
+            if found[-1].missing is not None:
+                (folder / one.stream).unlink()
+        return found
+
+    saved = db.read(workspace, copy, call)
+    for task in sorted({one.task for one in saved if one.missing and one.missing.startswith("--")}):
+        why = next(one.missing for one in saved if one.task == task)
+        mark = _marking(outputs, task, f"the backup, which left it out: {why}")
+        db.write(workspace, mark, call)
+    return saved
+
+
+def _marking(outputs: Outputs, task: str, why: str) -> Callable[[Tx], None]:
+    return lambda tx: outputs.missing(tx, task, why)
+
+
+def _damaged_output(printed: PrintedOutputs) -> list[Problem]:
+    return [
+        Problem(
+            where=f"{name}: output of processes",
+            message=f"{one.task} {one.stream} "
+            + (one.missing or "does not have the digest that its last frame names"),
+        )
+        for name, own in printed.items()
+        for one in own
+        if one.damaged or (one.missing and not one.missing.startswith("--"))
+    ]
 
 
 def _refuse_used(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Conflict(f"{folder} exists and is not empty", recovery="name a new folder")
-
-
-def _refuse_damaged(found: Verified, message: str) -> None:
-    if found.problems:
-        first = found.problems[0]
-        raise StoreUnusable(
-            f"{message}: {first.where}: {first.message}",
-            recovery="`longhouse verify --full` lists all problems",
-        )
-
-
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """A folder that gets its name only once it is complete."""
-    partial = path.with_name(path.name + ".partial")
-    with disk_errors(os.fspath(path)):
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True, mode=0o700)
-    try:
-        yield partial
-        with disk_errors(os.fspath(path)):
-            if path.exists():
-                path.rmdir()
-            _sync(partial)
-            partial.rename(path)
-            _sync(path.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Database]:
-    """Open a copied database as a store; leaves no lock files behind."""
-    db = Database(SqliteEngine(path))
-    try:
-        yield db
-    finally:
-        db.close()
-        _remove_locks(path)
-
-
-def _remove_database(path: Path) -> None:
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        path.with_name(name).unlink(missing_ok=True)
-    _remove_locks(path)
-
-
-def _remove_locks(path: Path) -> None:
-    for suffix in (".lock", ".next"):
-        path.with_suffix(suffix).unlink(missing_ok=True)
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with disk_errors(os.fspath(path)):
-        for chunk in OpenFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC)).chunks():
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    with disk_errors(os.fspath(path)):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = OpenFile(os.open(path, flags, 0o600))
-        write_all(file.fd, data)
-        os.fsync(file.fd)
-
-
-def _copy_private(source: Path, target: Path) -> None:
-    target.unlink(missing_ok=True)
-    _write_private(target, b"")
-    file = OpenFile(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
-    for chunk in OpenFile(os.open(source, os.O_RDONLY | os.O_CLOEXEC)).chunks():
-        write_all(file.fd, chunk)
-    os.fsync(file.fd)
-
-
-def _sync(folder: Path) -> None:
-    file = OpenFile(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-    os.fsync(file.fd)

@@ -17,9 +17,11 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from longhouse.kernel.contributions import Arrival, Arriver, Held
 from longhouse.kernel.errors import Conflict, InternalError, StoreUnusable
 from longhouse.kernel.refs import check_workspace
 from longhouse.kernel.values import Value
+from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.keeper import Artifacts
 from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
@@ -27,8 +29,10 @@ from longhouse.store.migrate import newest
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.archive import ArchiveInvalid, ArchiveReader, Manifest, Member
-from longhouse.store.upkeep.exporting import FORMAT, ExportHeader, export_workspace
+from longhouse.store.upkeep.arriving import arrived
+from longhouse.store.upkeep.exporting import FORMAT, Contents, ExportHeader, export_workspace
 from longhouse.store.upkeep.invariants import complaints
+from longhouse.store.upkeep.printed import Outputs, SavedOutput
 from longhouse.store.upkeep.tables import workspace_tables
 
 __all__ = ["Imported", "import_workspace"]
@@ -42,6 +46,13 @@ class Imported(Value, frozen=True, kw_only=True):
     seq: int
     artifacts: int
     rows: dict[str, int]
+    outputs: int = 0
+    without_output: list[str] = []
+    """The processes whose output is not in the file."""
+    damaged: list[str] = []
+    """The artifacts that are not in the file, because they were damaged."""
+    held: list[Held] = []
+    """What was held or withdrawn, because nothing that is imported runs or acts by itself."""
 
 
 def import_workspace(
@@ -52,21 +63,31 @@ def import_workspace(
     *,
     name: str | None = None,
     rebuild: Sequence[Callable[[Tx], None]],
+    arrive: Sequence[Arriver],
+    outputs: Outputs | None = None,
+    run_queued: bool = False,
 ) -> Imported:
     """Read an export into the workspace `name`, or the one it was exported from.
 
-    `rebuild` are the rooms' functions that rebuild their indexes. The file must be seekable; the
-    caller spools a stream first.
+    `rebuild` are the rooms' functions that rebuild their indexes, `arrive` those that disarm what
+    came. With `run_queued`, queued work stays queued and rules stay in force. The file must be
+    seekable; the caller spools a stream first.
     """
     begin = file.tell()
     header = _header(ArchiveReader(file))
     workspace = check_workspace(name or header.workspace)
     _refuse_existing(db, workspace, call)
     file.seek(begin)
+
+    def settle(tx: Tx) -> list[Held]:
+        for index in rebuild:
+            index(tx)
+        return arrived(tx, arrive, Arrival("imported", foreign=True, hold=not run_queued))
+
     if header.schema == newest():
-        return _load(db, artifacts, file, call, workspace, rebuild)
-    with _brought_up(header, artifacts, file, call) as upgraded:
-        made = _load(db, artifacts, upgraded, call, workspace, rebuild)
+        return _load(db, artifacts, file, call, workspace, settle, outputs)
+    with _brought_up(header, artifacts, file, call, outputs) as upgraded:
+        made = _load(db, artifacts, upgraded, call, workspace, settle, outputs)
     return msgspec.structs.replace(made, exported_as=header.workspace)
 
 
@@ -76,7 +97,8 @@ def _load(
     file: BinaryIO,
     call: Call,
     workspace: str,
-    rebuild: Sequence[Callable[[Tx], None]],
+    settle: Callable[[Tx], list[Held]],
+    outputs: Outputs | None,
 ) -> Imported:
     reader = ArchiveReader(file)
     header = _header(reader)
@@ -88,6 +110,16 @@ def _load(
         if member is None or not member.name.startswith("artifacts/"):
             break
         digests.add(_put(artifacts, member, reader, now_ms))
+    contents, printed = Contents(), []
+    if member is not None and member.name == "contents.json":
+        contents = _contents(reader)
+        printed = [
+            (one, _put_output(artifacts, one, reader, now_ms))
+            for one in contents.outputs
+            if one.missing is None
+        ]
+        rows_begin = reader.place()
+        reader.next()
 
     def load(tx: Tx) -> Imported:
         """May run more than once, like any write that shares a commit with others."""
@@ -95,10 +127,11 @@ def _load(
         load = _Load(tx, header, reader)
         while member := reader.next():
             load.part(member)
-        made = load.finish(digests)
-        for index in rebuild:
-            index(tx)
-        return made
+        made = load.finish(digests, set(contents.damaged))
+        held = settle(tx)
+        if outputs is not None:
+            load.receive(outputs, artifacts, contents, printed)
+        return msgspec.structs.replace(made, held=held, outputs=len(printed))
 
     try:
         return db.write(workspace, load, call)
@@ -124,7 +157,11 @@ def _header(reader: ArchiveReader) -> ExportHeader:
 
 @contextmanager
 def _brought_up(
-    header: ExportHeader, artifacts: Artifacts, file: BinaryIO, call: Call
+    header: ExportHeader,
+    artifacts: Artifacts,
+    file: BinaryIO,
+    call: Call,
+    outputs: Outputs | None,
 ) -> Iterator[BinaryIO]:
     """The same export as this Longhouse would have written it.
 
@@ -137,7 +174,7 @@ def _brought_up(
             db = Database(SqliteEngine(path, schema=schema))
             try:
                 if schema is not None:
-                    _load(db, artifacts, file, call, header.workspace, ())
+                    _load(db, artifacts, file, call, header.workspace, lambda _tx: [], outputs)
                 else:
                     with TemporaryFile() as upgraded:
                         export_workspace(db, artifacts, header.workspace, upgraded, call)
@@ -164,6 +201,24 @@ def _put(artifacts: Artifacts, member: Member, reader: ArchiveReader, now_ms: in
     if blob.digest != digest:
         raise ArchiveInvalid(f"the bytes of artifact:{digest[:12]} do not match its digest")
     return digest
+
+
+def _contents(reader: ArchiveReader) -> Contents:
+    try:
+        return msgspec.json.decode(reader.whole(), type=Contents)
+    except msgspec.DecodeError as error:
+        raise ArchiveInvalid(f"contents.json: {error}") from None
+
+
+def _put_output(artifacts: Artifacts, one: SavedOutput, reader: ArchiveReader, now_ms: int) -> Blob:
+    member = reader.next()
+    if member is None or member.name != f"output/{one.task}.{one.stream}":
+        raise ArchiveInvalid(f"the output of {one.task} is not in the export"[:120])
+    blob = artifacts.stage(reader.chunks(), now_ms=now_ms)
+    gap = one.gap_bytes if one.gap_at is not None else 0
+    if blob.digest != one.sha256 or blob.size != one.bytes - gap or one.bytes < 0 or gap < 0:
+        raise ArchiveInvalid(f"the output of {one.task} does not match its digest"[:120])
+    return blob
 
 
 class _Load:
@@ -208,7 +263,22 @@ class _Load:
         table.insert(self.tx, rows)
         self.counts[name] += len(rows)
 
-    def finish(self, digests: set[str]) -> Imported:
+    def receive(
+        self,
+        outputs: Outputs,
+        artifacts: Artifacts,
+        contents: Contents,
+        printed: list[tuple[SavedOutput, Blob]],
+    ) -> None:
+        """Keep what processes printed, whatever the quota, and record what is missing."""
+        self.tx.run(artifact_sql.usage_give, bytes=int(self.tx.value(artifact_sql.usage_now) or 0))
+        outputs.receive(self.tx, artifacts, printed)
+        self.tx.run(artifact_sql.usage_recount)
+        for task, why in {one.task: one.missing for one in contents.outputs}.items():
+            if why:
+                outputs.missing(self.tx, task, f"the export, which left it out: {why}"[:200])
+
+    def finish(self, digests: set[str], damaged: set[str]) -> Imported:
         """Check that everything that was exported is present and consistent."""
         manifest = self.reader.manifest()
         self._compare(manifest, digests)
@@ -217,6 +287,7 @@ class _Load:
                 table.settle(self.tx)
         if self.header.seq:
             self.tx.seqs(self.header.seq)
+        gone = self._without(damaged)
         self.tx.run(artifact_sql.usage_recount)
         if found := list(complaints(self.tx, list(self.tables.values()), seq=self.header.seq)):
             raise ArchiveInvalid(f"the export is inconsistent: {found[0]}")
@@ -229,7 +300,19 @@ class _Load:
             seq=self.header.seq,
             artifacts=len(digests),
             rows=manifest.rows,
+            damaged=gone,
         )
+
+    def _without(self, damaged: set[str]) -> list[str]:
+        """Remove the rows of artifacts that are not in the file: no bytes may pass for them."""
+        gone = []
+        for digest in sorted(damaged):
+            for row in self.tx.all(
+                artifact_sql.artifacts_by_digest, low=digest, high=digest, limit=10_000
+            ):
+                self.tx.one(artifact_sql.artifact_remove, handle=row["handle"])
+                gone.append(f"{row['handle']} {row['name']}")
+        return gone
 
     def _compare(self, manifest: Manifest, digests: set[str]) -> None:
         if manifest.rows != self.counts or manifest.artifacts != len(digests):

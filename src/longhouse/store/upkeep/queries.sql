@@ -14,3 +14,12 @@ SELECT l.seq - l.span AS missing FROM log AS l
 WHERE l.ws = :ws AND l.seq > l.span
   AND NOT EXISTS (SELECT 1 FROM log AS m WHERE m.ws = l.ws AND m.seq = l.seq - l.span)
 ORDER BY l.seq LIMIT 3
+
+-- name: keys_forget
+-- Answers to retries that were made elsewhere: here, such a key has never been used.
+DELETE FROM idempotency WHERE ws = :ws
+
+-- name: tokens_revoke
+-- No token of another store opens this one.
+UPDATE tokens SET revoked_at_ms = :now WHERE revoked_at_ms IS NULL
+RETURNING token_id, name

@@ -24,6 +24,8 @@ from longhouse.store.upkeep.tables import sql, workspace_tables
 __all__ = ["Problem", "Verified", "verify"]
 
 _SAMPLED = "0"
+_SHOWN = 20
+"""How many complaints of one check are listed; the rest are counted."""
 _CHUNK = 1 << 20
 
 
@@ -42,6 +44,8 @@ class Verified(Value, frozen=True, kw_only=True):
     artifacts: int
     hashed: int
     problems: list[Problem]
+    """The first of each check; `total` counts all of them."""
+    total: int = 0
 
 
 def verify(
@@ -67,7 +71,7 @@ class _Verify:
         self.call = call
         self.full = full
         self.problems: list[Problem] = []
-        self.checks = self.seen = self.hashed = 0
+        self.checks = self.seen = self.hashed = self.total = 0
 
     def run(self, workspace: str | None) -> Verified:
         names = [workspace] if workspace else sorted(self.db.workspaces())
@@ -83,7 +87,7 @@ class _Verify:
                 name,
                 "artifacts",
                 self._bytes,
-                "restore the bytes from a backup's artifacts folder",
+                "add the same file again, or run `longhouse verify --repair --from BACKUP`",
             )
         return Verified(
             ok=not self.problems,
@@ -92,6 +96,7 @@ class _Verify:
             artifacts=self.seen,
             hashed=self.hashed,
             problems=self.problems,
+            total=self.total,
         )
 
     def _check(
@@ -110,7 +115,11 @@ class _Verify:
             found = [f"could not be checked: {error.message}{cause}"]
         except Exception as error:
             found = [f"could not be checked: {type(error).__name__}: {error}"]
-        self.problems += [Problem(where=where, message=m, recovery=recovery) for m in found]
+        shown = found[:_SHOWN]
+        if len(found) > _SHOWN:
+            shown.append(f"and {len(found) - _SHOWN} more like these")
+        self.problems += [Problem(where=where, message=m, recovery=recovery) for m in shown]
+        self.total += len(found)
 
     def _bytes(self, tx: Tx) -> Iterator[str]:
         after = ""

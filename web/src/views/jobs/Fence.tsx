@@ -12,6 +12,7 @@ const ENDS: Record<string, string> = {
   completed: "finished it",
   failed: "failed",
   canceled: "lost it: the job was canceled",
+  held: "came from elsewhere, and waits to be released",
   changes_wait: "finished, but its changes were not applied",
   requeued: "ended",
 };

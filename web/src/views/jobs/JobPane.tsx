@@ -134,6 +134,11 @@ function Head({ view }: { view: JobView }) {
             Cancel job
           </Do>
         )}
+        {job.held && may("jobs.requeue") && (
+          <Do job={job} cmd="jobs.requeue" said="Released" kind="main">
+            Release
+          </Do>
+        )}
         {ended && may("jobs.requeue") && (
           <Do
             job={job}

@@ -136,6 +136,18 @@ function Acts({ task }: { task: TaskView }) {
   if (!task.yours) return null;
   return (
     <div className="row">
+      {task.held && may("tool.task_release") && (
+        <button
+          type="button"
+          className="button"
+          data-kind="main"
+          onClick={() => {
+            act("tool.task_release", id, "Released", { task_id: id }).catch(() => {});
+          }}
+        >
+          Release
+        </button>
+      )}
       {may("tool.task_cancel") && !task.cancel_reason && (
         <button
           type="button"

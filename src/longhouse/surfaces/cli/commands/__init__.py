@@ -31,6 +31,7 @@ SECTIONS = {
         "restore",
         "export",
         "import",
+        "release",
         "verify",
         "token",
         "doctor",

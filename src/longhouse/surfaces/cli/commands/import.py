@@ -4,17 +4,23 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
-from longhouse.surfaces.cli.upkeep import artifacts_of, now, opened, readable
+from longhouse.surfaces.cli.upkeep import (
+    RUN_QUEUED,
+    artifacts_of,
+    held_lines,
+    now,
+    opened,
+    readable,
+    told,
+)
 
 
-def run(cli: Cli, file: str) -> Shown:
-    from longhouse.store.upkeep import import_workspace
+def run(cli: Cli, file: str, run_queued: bool = False) -> Shown:
+    from longhouse.store.upkeep import import_workspace, outputs_of
 
     cli.may_make_a_store = True
     name = cli.flags.get("workspace")
@@ -23,27 +29,35 @@ def run(cli: Cli, file: str) -> Shown:
             house.db,
             artifacts_of(house),
             source,
-            now(cli),
+            now(cli, house),
             name=name,
             rebuild=house.registry.rebuilders,
+            arrive=house.registry.arrivers,
+            outputs=outputs_of(house.registry),
+            run_queued=run_queued,
         )
     was = f" (was {made.exported_as})" if made.exported_as != made.workspace else ""
     text = (
         f"{made.workspace}{was}: up to seq {made.seq}, "
         f"{many(sum(made.rows.values()), 'row')}, "
-        f"{many(made.artifacts, 'artifact')}"
+        f"{many(made.artifacts, 'artifact')}, {many(made.outputs, 'output')} of processes"
     )
     other = "" if made.workspace == cli.settings.workspace else f" --workspace {made.workspace}"
-    return Shown(msgspec.to_builtins(made), [text, f"next: {spoken()} status{other}"])
+    gone = [f"not in the file, because it was damaged: {one}" for one in made.damaged]
+    lines = [text, *gone, *held_lines(made.held, other), f"next: {spoken()} status{other}"]
+    return Shown(told(made), lines)
 
 
 command = Command(
     "import",
     "Import an exported workspace, under its own name or another",
     args=[Arg("file", "a file written by `longhouse export`; - for stdin")],
+    flags=[RUN_QUEUED],
     run=run,
     details="""\
-It imports everything or nothing: a truncated or modified file is refused, and so is a workspace
-that already exists. --workspace gives it another name. Older exports are upgraded.""",
+Nothing in the file runs or acts: rules arrive withdrawn, queued jobs and processes are held
+until a manager releases them (`longhouse release`), and no claim, identity or runner of it
+counts here. It imports everything or nothing: a truncated or modified file is refused, and so is
+a workspace that already exists. --workspace gives it another name. Older exports are upgraded.""",
     examples=["longhouse import acme.tar", "longhouse import acme.tar --workspace acme-copy"],
 )

@@ -103,6 +103,7 @@ def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     yield from fields(
         [
             ("status", f"{job['status']} {attention.get('marker', '')}".strip()),
+            ("held", f"until released: longhouse release {job['id']}" if job.get("held") else None),
             ("attention", ", ".join(wants).replace("_", " ")),
             ("priority", job["priority"]),
             ("runner", job.get("runner")),

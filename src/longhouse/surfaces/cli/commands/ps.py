@@ -29,7 +29,7 @@ def lines(cli: Cli, found: dict[str, Any], *, all: bool = False) -> Iterator[str
 
 
 def _row(task: dict[str, Any]) -> dict[str, Any]:
-    status = task["status"]
+    status = "held" if task["held"] else task["status"]
     if task["exit_code"] is not None:
         status += f" {task['exit_code']}"
     elif task["signal"] or task["cause"]:
