@@ -95,7 +95,8 @@ def kept_store() -> bytes:
         root = Path(folder)
         with _house(root) as house:
             live(house)
-            call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=CountedIds())
+            now_ms = house.dispatcher.clock.now_ms()
+            call = Call(now_ms=now_ms, ids=CountedIds(), facts=house.facts)
             back_up(house.db, artifacts_of(house), house.registry, root / "backup", call)
             counts = house.db.read(WORKSPACE, count_rows, call)
         (root / "backup" / "rows.json").write_text(json.dumps(counts, indent=1, sort_keys=True))
@@ -108,14 +109,15 @@ def kept_postgres(url: str, pg_dump: str) -> bytes:
         root = Path(folder)
         with _house(root, db=url) as house:
             live(house)
-            call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=CountedIds())
+            now_ms = house.dispatcher.clock.now_ms()
+            call = Call(now_ms=now_ms, ids=CountedIds(), facts=house.facts)
             counts = house.db.read(WORKSPACE, count_rows, call)
         options = ("--schema=longhouse", "--inserts", "--no-owner", "--no-privileges")
         dumped = subprocess.run(
             [pg_dump, *options, url], capture_output=True, text=True, check=True
         )
         kept = root / "kept"
-        shutil.copytree(root / "store" / "artifacts", kept / "artifacts")
+        kept.mkdir()
         (kept / "store.sql").write_text(_UNPORTABLE.sub("", dumped.stdout))
         (kept / "rows.json").write_text(json.dumps(counts, indent=1, sort_keys=True))
         return _tar(kept)
@@ -141,7 +143,9 @@ def postgres() -> Iterator[str]:
 
 def _house(root: Path, **flags: Any) -> House:
     flags = {"dir": str(root / "store"), "workspace": WORKSPACE, **flags}
-    return House(load(flags, environ={}, cwd=root), clock=ManualClock(), ids=CountedIds())
+    return House(
+        load(flags, environ={"HOME": str(root)}, cwd=root), clock=ManualClock(), ids=CountedIds()
+    )
 
 
 def live(house: House) -> None:

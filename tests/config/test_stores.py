@@ -14,6 +14,7 @@ from longhouse.config import OldStore, Settings, load
 from longhouse.config.projects import Index, git_id, id_file, record_of
 from longhouse.config.stores import Homes
 from longhouse.kernel.errors import Conflict, InvalidInput, StoreOutOfReach, StoreUnusable
+from longhouse.kernel.private_files import write_private
 
 
 class Machine:
@@ -211,17 +212,15 @@ def test_many_processes_that_start_at_once_make_one_store(machine: Machine) -> N
 def test_whoever_is_killed_while_making_a_store_leaves_one_that_the_next_takes_over(
     machine: Machine, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longhouse.config import projects
-
     root = machine.repository()
-    real = projects.write_private
+    real = write_private
 
     def dies(path: Path, content: bytes) -> None:
         if path.name.startswith(step):
             raise KeyboardInterrupt
         real(path, content)
 
-    monkeypatch.setattr(projects, "write_private", dies)
+    monkeypatch.setattr("longhouse.config.projects.write_private", dies)
     with pytest.raises(KeyboardInterrupt):
         machine.load(root).make_dir()
     monkeypatch.undo()

@@ -26,8 +26,7 @@ SELECT LENGTH(prompt) AS chars FROM job_specs WHERE ws = :ws AND n = :n
 INSERT INTO jobs
     (ws, n, title, kind, priority, task_id, anchor_id, route, require_proof, max_attempts,
      retry_backoff_ms, deadline_ms, max_tokens, max_cost_microusd, created_at_ms, created_seq,
-     status, waits, not_before_ms, updated_at_ms, last_seq)
-VALUES
+     status, waits, not_before_ms, updated_at_ms, last_seq) VALUES
     (:ws, :n, :title, :kind, :priority, :task_id, :anchor_id, :route, :require_proof,
      :max_attempts, :retry_backoff_ms, :deadline_ms, :max_tokens, :max_cost_microusd,
      :created_at_ms, :last_seq, :status, :waits, :not_before_ms, :created_at_ms, :last_seq)
@@ -41,8 +40,7 @@ SELECT * FROM jobs WHERE ws = :ws AND n = :n
 UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner_id,
     claim_owner = :owner, claim_agent = CAST(:agent AS TEXT), in_crew = CAST(:in_crew AS INTEGER),
     claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
-    updated_at_ms = :now
-WHERE ws = :ws AND n = :n
+    updated_at_ms = :now WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'QUEUED' THEN waits = 0 AND not_before_ms <= :now
       WHEN 'RUNNING' THEN CAST(:allow_stale AS INTEGER) = 1 AND claim_expires_at_ms <= :now END
 RETURNING {job}, route, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
@@ -58,10 +56,8 @@ UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, updated_at_ms = :now
-WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
-RETURNING {job}
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END RETURNING {job}
 
 -- name: job_report
 -- Record the newest event of its kind and renew the claim. The runner's agent may also report, with
@@ -75,10 +71,8 @@ UPDATE jobs SET claim_expires_at_ms =
     last_proof_gate_seq = CASE WHEN :kind = 'proof_gate' THEN :seq ELSE last_proof_gate_seq END,
     last_error_seq = CASE WHEN :kind = 'error' THEN :seq ELSE last_error_seq END,
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
-    last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision
+    last_seq = :seq, updated_at_ms = :now WHERE ws = :ws AND n = :n
+  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision
       AND (claim_owner = :owner OR (CAST(:tells AS INTEGER) = 1 AND claim_agent = :owner)) END
 RETURNING {job}
 
@@ -88,15 +82,11 @@ UPDATE jobs SET status = :status, revision = revision + 1, claim_expires_at_ms =
     failures = failures + :failed, summary = :summary, refs = :refs, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, last_seq = :seq, updated_at_ms = :now,
-    completed_at_ms = :now
-WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN
+    completed_at_ms = :now WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN
       runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
   AND (CAST(:failed AS INTEGER) = 0 OR failures + 1 >= max_attempts)
-  AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
-RETURNING {job}, EXISTS (
-    SELECT 1 FROM job_after AS a WHERE a.ws = jobs.ws AND a.after_n = jobs.n
-) AS followed
+  AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0) RETURNING {job}, EXISTS (
+    SELECT 1 FROM job_after AS a WHERE a.ws = jobs.ws AND a.after_n = jobs.n ) AS followed
 
 -- name: job_hold
 -- A claimed job is done, but its changes are pending: it is not claimable and needs attention.
@@ -105,12 +95,10 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     refs = :refs, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted,
-    last_error_seq = :seq, last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n
+    last_error_seq = :seq, last_seq = :seq, updated_at_ms = :now WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
       runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
-  AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
-RETURNING {job}
+  AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0) RETURNING {job}
 
 -- name: jobs_unfinished
 -- A page of the unfinished jobs, oldest first.
@@ -123,8 +111,7 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, claim_agent = NULL, waits = :waits, not_before_ms = :not_before_ms,
     last_error_seq = CASE WHEN CAST(:held AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
     last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
-RETURNING *
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END RETURNING *
 
 -- name: jobs_keep_waiting
 -- Jobs with pending changes are never claimable, whatever their row said where it came from.
@@ -147,20 +134,16 @@ UPDATE jobs SET runtime = :runtime WHERE ws = :ws AND n = :n
 -- Finish a job whose pending changes were applied or dropped.
 UPDATE jobs SET status = :status, revision = revision + 1, changes = NULL, not_before_ms = 0,
     summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN changes IS NOT NULL END
-RETURNING *
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN changes IS NOT NULL END RETURNING *
 
 -- name: job_retry
 -- Requeue a job after a failed attempt that was not the last, with a delay.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, failures = failures + 1, not_before_ms = :not_before_ms,
-    waits = :waits,
-    summary = :summary, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
+    waits = :waits, summary = :summary, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, last_error_seq = :seq, last_seq = :seq,
-    updated_at_ms = :now
-WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN
+    updated_at_ms = :now WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN
       runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END AND failures + 1 < max_attempts
 RETURNING *
 
@@ -169,62 +152,52 @@ RETURNING *
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, route = :route, waits = :waits,
     last_error_seq = CASE WHEN CAST(:lost AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
-    last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n
+    last_seq = :seq, updated_at_ms = :now WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
-RETURNING *
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END RETURNING *
 
 -- name: job_cancel
 -- Cancel an unfinished job.
 UPDATE jobs SET status = 'CANCELED', revision = revision + 1, claim_expires_at_ms = NULL,
     changes = NULL, summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
-RETURNING *
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END RETURNING *
 
 -- name: job_update
 -- Change a queued job.
 UPDATE jobs SET title = :title, priority = :priority, route = :route, deadline_ms = :deadline_ms,
     max_tokens = :max_tokens, max_cost_microusd = :max_cost_microusd, last_seq = :seq,
-    updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
+    updated_at_ms = :now WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 RETURNING *
 
 -- name: job_requeue
 -- Run a finished job again from the start, or (`offer`) reoffer a queued job to every runner.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL, failures = 0,
     not_before_ms = 0, percent = NULL, summary = NULL, refs = '[]', completed_at_ms = NULL,
-    changes = NULL,
-    route = :route, waits = :waits, last_error_seq = CAST(:error_seq AS INTEGER),
+    changes = NULL, route = :route, waits = :waits, last_error_seq = CAST(:error_seq AS INTEGER),
     last_claim_seq = 0, last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN CAST(:offer AS INTEGER) = 1
-    WHEN 'RUNNING' THEN FALSE ELSE TRUE END
-RETURNING *
+    WHEN 'RUNNING' THEN FALSE ELSE TRUE END RETURNING *
 
 -- name: job_message
 -- Record a message from the manager, which answers every question asked so far.
 UPDATE jobs SET last_manager_seq = :seq,
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
     last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
-RETURNING *
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END RETURNING *
 
 -- name: job_told
 -- Record an event that concerns a running job.
 UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN TRUE END
-RETURNING *
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN TRUE END RETURNING *
 
 -- name: job_woken
 -- A background process that an unfinished job watches has finished.
 UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
-RETURNING *
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END RETURNING *
 
 -- name: job_refused
 -- Record a refused late write; the job itself does not change.
-UPDATE jobs SET last_seq = :seq WHERE ws = :ws AND n = :n
-RETURNING *
+UPDATE jobs SET last_seq = :seq WHERE ws = :ws AND n = :n RETURNING *
 
 -- name: job_wait_again
 -- The files of a queued job are still held: extend its delay without an event.
@@ -234,8 +207,7 @@ WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 -- name: job_block
 -- The files of a queued job are held by others: delay it, with an event.
 UPDATE jobs SET not_before_ms = :until, in_crew = 1, last_error_seq = :seq, last_seq = :seq,
-    updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
+    updated_at_ms = :now WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 RETURNING *
 
 -- name: job_account
@@ -393,8 +365,7 @@ ORDER BY claim_expires_at_ms LIMIT :limit
 -- The same for one task.
 SELECT * FROM urgent_jobs WHERE ws = :ws AND task_id = :task
   AND (status = :status OR (CAST(:status AS TEXT) IS NULL AND status IN ('QUEUED', 'RUNNING')))
-  AND (CAST(:anchor AS TEXT) IS NULL OR anchor_id = :anchor)
-ORDER BY urgency DESC, n LIMIT :limit
+  AND (CAST(:anchor AS TEXT) IS NULL OR anchor_id = :anchor) ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_of_anchor
 -- The same for one anchor.
@@ -444,8 +415,7 @@ GROUP BY u.agent ORDER BY u.agent LIMIT :limit
 -- name: use_by_task
 -- Use by the task of the job; '' for jobs without a task.
 SELECT COALESCE(j.task_id, '') AS what, {use_sums} FROM agent_use AS u
-JOIN jobs AS j ON j.ws = u.ws AND j.n = u.n
-WHERE u.ws = :ws AND u.day >= :since
+JOIN jobs AS j ON j.ws = u.ws AND j.n = u.n WHERE u.ws = :ws AND u.day >= :since
 GROUP BY COALESCE(j.task_id, '') ORDER BY COALESCE(j.task_id, '') LIMIT :limit
 
 -- name: usage_of_task
@@ -457,8 +427,7 @@ FROM jobs WHERE ws = :ws AND task_id = :task
 
 -- name: active_of_task
 -- The unfinished job that represents a task where only one is shown.
-SELECT * FROM jobs
-WHERE ws = :ws AND task_id = :task AND status IN ('QUEUED', 'RUNNING')
+SELECT * FROM jobs WHERE ws = :ws AND task_id = :task AND status IN ('QUEUED', 'RUNNING')
 ORDER BY CASE status WHEN 'RUNNING' THEN 0 ELSE 1 END, n DESC LIMIT 1
 
 -- name: lease_one
@@ -471,20 +440,17 @@ INSERT INTO runner_leases
     (ws, runner_id, status, active_job_id, lease_expires_at_ms, online, offers, meta,
      created_at_ms, updated_at_ms, owner, since_ms)
 VALUES (:ws, :runner_id, :status, :active_job_id, :expires, 1, :offers, :meta, :now, :now, :owner,
-     :now)
-ON CONFLICT (ws, runner_id) DO UPDATE SET status = excluded.status,
+     :now) ON CONFLICT (ws, runner_id) DO UPDATE SET status = excluded.status,
     active_job_id = excluded.active_job_id, lease_expires_at_ms = excluded.lease_expires_at_ms,
     online = 1, offers = excluded.offers, meta = excluded.meta,
     updated_at_ms = excluded.updated_at_ms, owner = excluded.owner,
     since_ms = CASE WHEN CAST(:anew AS INTEGER) = 1 THEN excluded.since_ms
         ELSE runner_leases.since_ms END
-WHERE runner_leases.owner = excluded.owner OR runner_leases.lease_expires_at_ms <= :now
-RETURNING *
+WHERE runner_leases.owner = excluded.owner OR runner_leases.lease_expires_at_ms <= :now RETURNING *
 
 -- name: leases_lapsed
 -- Leases that expired since the last check; each is returned once.
-UPDATE runner_leases SET online = 0
-WHERE ws = :ws AND lease_expires_at_ms <= :now AND online = 1
+UPDATE runner_leases SET online = 0 WHERE ws = :ws AND lease_expires_at_ms <= :now AND online = 1
 RETURNING runner_id, status, active_job_id
 
 -- name: leases_forget
@@ -493,10 +459,8 @@ DELETE FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms < :before
 
 -- name: leases_active
 -- The runners that are online, each with how many jobs it holds.
-SELECT l.*, (
-    SELECT COUNT(*) FROM jobs AS j
-    WHERE j.ws = l.ws AND j.status = 'RUNNING' AND j.runner_id = l.runner_id
-) AS running
+SELECT l.*, ( SELECT COUNT(*) FROM jobs AS j
+    WHERE j.ws = l.ws AND j.status = 'RUNNING' AND j.runner_id = l.runner_id ) AS running
 FROM runner_leases AS l WHERE l.ws = :ws AND l.lease_expires_at_ms > :now
 ORDER BY l.runner_id LIMIT :limit
 

@@ -59,7 +59,8 @@ def test_the_host_of_a_copy_leaves_the_originals_processes_alone(
     more = {"mode": mode, "rows": 24, "cols": 80}
     task = host.spawn("sleep", "300", **more)
     pid = host.started(task)["pid"]
-    other = Hosted(tmp_path / "elsewhere") if (tmp_path / "elsewhere").mkdir() is None else host
+    (tmp_path / "elsewhere").mkdir()
+    other = Hosted(tmp_path / "elsewhere")
     other.folder.parent.mkdir(parents=True)
     copied(host.folder, other.folder)
     try:

@@ -119,7 +119,7 @@ class HostLoop(RuleBasedStateMachine):
         self.names = (f"PROC-{n:03d}" for n in range(1, 1_000))
         start = SimpleNamespace(start=self._started, take_back=lambda *_: None)
         self.patch.setattr(loop, "HostedTask", start)
-        self.patch.setattr(loop.Trees, "look", lambda *_: {})
+        self.patch.setattr("longhouse.runner.host.loop.Trees.look", lambda *_: {})
         self.wake, self.told = os.pipe()
         self.host = Host(Path(), self.wake)
         self.backwards = False
@@ -148,10 +148,13 @@ class HostLoop(RuleBasedStateMachine):
 
     @initialize(target=visitors)
     def first(self) -> Visitor:
-        return self.come()
+        return self._arrive()
 
     @rule(target=visitors)
     def come(self) -> Visitor:
+        return self._arrive()
+
+    def _arrive(self) -> Visitor:
         self.here.append(Visitor())
         self.turn()
         return self.here[-1]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from longhouse.config import load, moving
+from longhouse.config.projects import Index
 from longhouse.house import House
 from longhouse.surfaces.client_tokens import ClientTokens
 from tests.surfaces.cli.conftest import Shell
@@ -110,8 +111,8 @@ def test_a_killed_move_loses_nothing_and_up_finishes_it(
         for owner, name in (
             (moving, "_rename_or_copy"),
             (moving, "write_record"),
-            (moving.shutil, "rmtree"),
-            (moving.Index, "change"),
+            (shutil, "rmtree"),
+            (Index, "change"),
         ):
             patch.setattr(owner, name, dies(getattr(owner, name)))
         try:

@@ -31,9 +31,8 @@ def hold_what_came(settings: Settings) -> Iterator[str]:
         foreign = not _is_known(house, settings)
         arrival = Arrival("adopted", foreign=foreign, hold=True)
         call = Call(now_ms=SystemClock().now_ms(), ids=RandomIds(), facts=house.facts)
-        names, held = house.db.workspaces(), []
+        names, arrivers, held = house.db.workspaces(), house.registry.arrivers, []
         for name in names:
-            arrivers = house.registry.arrivers
             found = house.db.write(name, lambda tx: arrived(tx, arrivers, arrival), call)
             held += [one._replace(id=f"{name} {one.id}") for one in found]
         if foreign and names:
