@@ -15,7 +15,7 @@ import pytest
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
 from longhouse.runner.arming import Changed, arming, reason
-from longhouse.runner.landing import Message
+from longhouse.runner.landing import CommitMessage
 from longhouse.runner.settling import sweep
 from longhouse.runner.worktrees import worktree_of
 from tests.runner.kit import Rig
@@ -141,7 +141,7 @@ def test_a_sweep_never_says_the_word(rig: Rig) -> None:
     job = rig.run(f"{ATTACKS['a new file']}; done({rig.note()!r})")
     sweep(rig.context)
     place = (rig.context.root, rig.context.cache, "acme", job)
-    said = Message("Look", "", "acme", job, "codex", 1)
+    said = CommitMessage("Look", "", "acme", job, "codex", 1)
     worktree_of(*place, store=rig.context.home).due(said)  # left by an earlier run of the job
     sweep(rig.context)
     assert rig.status(job) == "QUEUED"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from longhouse.runner.git import FAILED, Repository
-from longhouse.runner.landing import Message
+from longhouse.runner.landing import CommitMessage
 from longhouse.runner.worktrees import worktree_of
 from tests.runner.kit import Rig
 
@@ -86,7 +86,7 @@ def pointed():
     open('.git', 'w').write('gitdir: ' + str(other / '.git') + '\\n')
 CWD = os.getcwd()
 """
-SAID = Message("Look", "", "acme", "JOB-001", "codex", 1)
+SAID = CommitMessage("Look", "", "acme", "JOB-001", "codex", 1)
 
 ATTACKS = {
     "in the repository's configuration": "everywhere()",

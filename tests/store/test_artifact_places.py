@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from longhouse.kernel.errors import Conflict, StoreBusy
-from longhouse.store.artifacts.blobs import BytesMissing, Log, Place, QuotaExceeded
+from longhouse.kernel.errors import BytesLost, Conflict, StoreBusy
+from longhouse.store.artifacts.blobs import BytesPlace, LogWriter, QuotaExceeded
 from longhouse.store.artifacts.database import DatabasePlace
 from longhouse.store.artifacts.database.chunks import CHUNK
 from longhouse.store.artifacts.folder import FolderPlace
@@ -29,7 +29,9 @@ BIG = bytes(range(256)) * 40_000
 class Held:
     """A place to test, and how to open it again and to damage it."""
 
-    def __init__(self, place: Place, again: Callable[[], Place], flip: Callable[[str], None]):
+    def __init__(
+        self, place: BytesPlace, again: Callable[[], BytesPlace], flip: Callable[[str], None]
+    ):
         self.place, self.again, self.flip = place, again, flip
 
 
@@ -62,11 +64,11 @@ def held(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Held]:
 
 
 @pytest.fixture
-def place(held: Held) -> Place:
+def place(held: Held) -> BytesPlace:
     return held.place
 
 
-def put(place: Place, data: bytes, *, now: int = NOW, **more: Any) -> str:
+def put(place: BytesPlace, data: bytes, *, now: int = NOW, **more: Any) -> str:
     given = {"digest": None, "most": None, **more}
     step = 1 << 20
     chunks = (data[at : at + step] for at in range(0, len(data), step))
@@ -77,11 +79,11 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def whole(place: Place, digest: str) -> bytes:
+def whole(place: BytesPlace, digest: str) -> bytes:
     return place.blobs.get(digest, 0, place.blobs.size(digest) or 0)
 
 
-def read_log(place: Place, name: str) -> bytes:
+def read_log(place: BytesPlace, name: str) -> bytes:
     found = place.logs.look(name)
     assert found is not None
     view = ArtifactView(found.pread, found.size, found.gap, compact=False)
@@ -101,7 +103,7 @@ def test_what_is_put_is_read_under_its_digest_by_everyone(held: Held, data: byte
     assert [(b.digest, b.size) for b in other.blobs.list()] == [(digest, len(data))]
 
 
-def test_a_range_is_read_at_every_edge(place: Place) -> None:
+def test_a_range_is_read_at_every_edge(place: BytesPlace) -> None:
     digest = put(place, BIG)
     for offset in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK, len(BIG) - 10, len(BIG) - 1):
         for length in (1, 2, CHUNK, CHUNK + 1, 70_000):
@@ -111,7 +113,7 @@ def test_a_range_is_read_at_every_edge(place: Place) -> None:
     assert place.blobs.get(digest, 0, 0) == b""
 
 
-def test_putting_the_same_again_leaves_one_blob_and_makes_it_new(place: Place) -> None:
+def test_putting_the_same_again_leaves_one_blob_and_makes_it_new(place: BytesPlace) -> None:
     for now in (NOW, NOW + 5):
         put(place, b"same", now=now)
         put(place, BIG, now=now)
@@ -132,7 +134,7 @@ def test_putting_the_right_bytes_heals_wrong_ones_for_every_reader(held: Held, d
     assert whole(held.place, digest) == whole(other, digest) == data
 
 
-def test_bytes_of_another_digest_or_beyond_the_quota_leave_nothing(place: Place) -> None:
+def test_bytes_of_another_digest_or_beyond_the_quota_leave_nothing(place: BytesPlace) -> None:
     with pytest.raises(Conflict, match="have digest"):
         put(place, BIG, digest="0" * 64)
     with pytest.raises(QuotaExceeded):
@@ -141,7 +143,7 @@ def test_bytes_of_another_digest_or_beyond_the_quota_leave_nothing(place: Place)
     assert put(place, BIG, digest=digest_of(BIG), most=len(BIG)) == digest_of(BIG)
 
 
-def test_the_quota_stops_a_source_before_it_is_read_to_its_end(place: Place) -> None:
+def test_the_quota_stops_a_source_before_it_is_read_to_its_end(place: BytesPlace) -> None:
     def endless() -> Iterator[bytes]:
         for _ in range(3):
             yield b"x" * 1000
@@ -172,7 +174,7 @@ def test_a_writer_that_dies_in_between_leaves_only_garbage_that_is_swept(held: H
 def test_many_puts_of_one_digest_at_once_are_all_right(held: Held) -> None:
     places, found, started = [held.place, held.again()], [], threading.Barrier(4)
 
-    def run(place: Place) -> None:
+    def run(place: BytesPlace) -> None:
         started.wait(30)
         found.append(put(place, BIG))
 
@@ -187,17 +189,17 @@ def test_many_puts_of_one_digest_at_once_are_all_right(held: Held) -> None:
     assert len(list(held.place.blobs.list())) == 1
 
 
-def test_missing_bytes_are_said_and_not_worth_a_retry(place: Place) -> None:
+def test_missing_bytes_are_said_and_not_worth_a_retry(place: BytesPlace) -> None:
     missing = digest_of(b"never put")
     assert place.blobs.size(missing) is None
-    with pytest.raises(BytesMissing, match=missing[:12]) as refused:
+    with pytest.raises(BytesLost, match=missing[:12]) as refused:
         place.blobs.get(missing, 0, 10)
     assert refused.value.retryable is False
     place.blobs.touch(missing, NOW)
     assert not place.blobs.delete(missing, untouched_since_ms=LATER)
 
 
-def test_only_a_blob_that_stayed_old_is_deleted(place: Place) -> None:
+def test_only_a_blob_that_stayed_old_is_deleted(place: BytesPlace) -> None:
     digest = put(place, BIG)
     place.blobs.touch(digest, NOW + 10)
     assert not place.blobs.delete(digest, untouched_since_ms=NOW)
@@ -323,7 +325,7 @@ def test_a_sweep_waits_for_backups_and_backups_share(held: Held) -> None:
     assert order == ["backup", "sweep"]
 
 
-def grown(place: Place, stream: bytes, step: int, *, cap: int | None = None) -> Log:
+def grown(place: BytesPlace, stream: bytes, step: int, *, cap: int | None = None) -> LogWriter:
     log = place.logs.open("1.ART-001.log", cap=cap)
     for at in range(0, len(stream), step):
         log.append(stream[at : at + step])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.config import load
 from longhouse.runner import executors
 from longhouse.runner.executors.base import (
     ClaimedJob,
@@ -153,7 +154,7 @@ def test_an_agent_may_be_connected_to_the_store_of_its_folder(cwd: Path) -> None
     scripted = Scripted("answer()")
     run(ExecutorRunner(scripted, cwd=cwd, with_longhouse=True), session=fresh())
     words = scripted.slices[0].entry.command
-    assert words[words.index("--dir") + 1] == str(cwd / ".longhouse")
+    assert words[words.index("--dir") + 1] == str(load(cwd=cwd).dir)
 
 
 def test_an_agent_that_has_more_to_do_goes_on_in_its_session_and_pays_for_each_turn(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longhouse.config.folder import check_folder
-from longhouse.config.projects import Index, Project, write_record
+from longhouse.config.projects import Index, ProjectEntry, write_record
 from longhouse.kernel.errors import Conflict, StoreUnusable
 
 __all__ = ["HOLDING", "MOVING", "REMOVING", "begin", "finish", "settle"]
@@ -26,7 +26,7 @@ HOLDING = "holding"
 """The folder has arrived; what came with it must be held before anyone may use it."""
 
 
-def begin(index: Index, project: Project, source: Path) -> Project:
+def begin(index: Index, project: ProjectEntry, source: Path) -> ProjectEntry:
     """Name the move of the store in `source` to `project.store` in the index."""
     check_folder(source)
     if project.store.exists():
@@ -44,7 +44,7 @@ def begin(index: Index, project: Project, source: Path) -> Project:
     return started
 
 
-def finish(index: Index, project: Project, *, then: str = "") -> Project:
+def finish(index: Index, project: ProjectEntry, *, then: str = "") -> ProjectEntry:
     """Do what is left of a move; `then` is the step that follows it, if any."""
     source, target = project.formerly[-1], project.store
     try:
@@ -68,12 +68,12 @@ def finish(index: Index, project: Project, *, then: str = "") -> Project:
     return project if then else settle(index, project)
 
 
-def settle(index: Index, project: Project) -> Project:
+def settle(index: Index, project: ProjectEntry) -> ProjectEntry:
     """End a move: from here on, everyone may use the store."""
     return _step(index, project, "")
 
 
-def _step(index: Index, project: Project, step: str) -> Project:
+def _step(index: Index, project: ProjectEntry, step: str) -> ProjectEntry:
     after = project._replace(moving=step)
     write_record(after._replace(moving=""))
     with index.change() as listed:

@@ -29,7 +29,7 @@ from longhouse.kernel.private_files import open_private, read_private, write_pri
 __all__ = [
     "RECORD_NAME",
     "Index",
-    "Project",
+    "ProjectEntry",
     "git_id",
     "id_file",
     "name_of",
@@ -46,7 +46,7 @@ _ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class Project(NamedTuple):
+class ProjectEntry(NamedTuple):
     """One project of this user; all paths are absolute and free of links."""
 
     id: str
@@ -92,7 +92,7 @@ class Project(NamedTuple):
         }
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Project:
+    def read(cls, said: Mapping[str, Any]) -> ProjectEntry:
         """The project that `shown` described; raises LookupError, TypeError or ValueError."""
         git_dir = said.get("git_dir")
         found = cls(
@@ -126,11 +126,11 @@ class Index:
         home = home_folder(environ)
         return cls(home / ".config" / "longhouse" / INDEX_NAME) if home else None
 
-    def projects(self) -> dict[str, Project]:
+    def projects(self) -> dict[str, ProjectEntry]:
         """Every project by its id."""
         try:
             listed = json.loads(read_private(self.path))["projects"]
-            return {found.id: found for found in map(Project.read, listed)}
+            return {found.id: found for found in map(ProjectEntry.read, listed)}
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -146,25 +146,25 @@ class Index:
                 f"mv {self.path} {self.path}.damaged",
             ) from error
 
-    def at(self, git_dir: Path) -> Project | None:
+    def at(self, git_dir: Path) -> ProjectEntry | None:
         """The project that was registered for this git directory, whatever its id is now."""
         known = self.projects().values()
         return next((one for one in known if one.git_dir == git_dir and not one.chosen), None)
 
-    def of_store(self, store: Path) -> Project | None:
+    def of_store(self, store: Path) -> ProjectEntry | None:
         """The project whose store is, or was, in this folder."""
         known = self.projects().values()
         at = next((one for one in known if one.store == store), None)
         return at or next((one for one in known if store in one.formerly), None)
 
-    def around(self, folder: Path) -> Project | None:
+    def around(self, folder: Path) -> ProjectEntry | None:
         """The project outside git that contains the folder: the nearest one."""
         listed = self.projects().values()
         known = {one.root: one for one in listed if one.git_dir is None and not one.chosen}
         return next((known[at] for at in (folder, *folder.parents) if at in known), None)
 
     @contextmanager
-    def change(self) -> Iterator[dict[str, Project]]:
+    def change(self) -> Iterator[dict[str, ProjectEntry]]:
         """The projects, to be changed in place; written at the end, with others locked out."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -207,10 +207,10 @@ def git_id(git_dir: Path) -> str | None:
     return text if _ID.fullmatch(text) else None
 
 
-def record_of(store: Path) -> Project | None:
+def record_of(store: Path) -> ProjectEntry | None:
     """The project that the store in this folder was made for, by its own record."""
     try:
-        return Project.read(json.loads(read_private(store / RECORD_NAME)))
+        return ProjectEntry.read(json.loads(read_private(store / RECORD_NAME)))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
@@ -231,7 +231,7 @@ def name_of(root: Path) -> str:
     return f"{plain[:121]}-{digest}".lstrip("-")
 
 
-def write_record(project: Project) -> None:
+def write_record(project: ProjectEntry) -> None:
     """Write the project into its store's folder and its id into its git directory."""
     text = json.dumps(project.shown(), indent=1).encode() + b"\n"
     write_private(project.store / RECORD_NAME, text)

@@ -23,7 +23,7 @@ from longhouse.config.folder import UntrustedStore, check_folder, check_tracked
 from longhouse.config.places import DIR_NAME, common_git_folder, project_root, worktree_root
 from longhouse.config.projects import (
     Index,
-    Project,
+    ProjectEntry,
     git_id,
     name_of,
     new_id,
@@ -79,7 +79,7 @@ class StorePlace(NamedTuple):
     folder: Path
     root: Path
     workspace: str
-    project: Project | None = None
+    project: ProjectEntry | None = None
     chosen: bool = False
     """Whether the user named the folder."""
     git_dir: Path | None = None
@@ -147,7 +147,7 @@ class StorePlace(NamedTuple):
         except OSError as error:
             raise StoreUnusable.folder(self.folder, error) from error
 
-    def _check_present(self, project: Project) -> None:
+    def _check_present(self, project: ProjectEntry) -> None:
         if not project.store.is_dir():
             raise StoreUnusable(
                 f"{project.store}, the store of this project, is gone",
@@ -155,8 +155,8 @@ class StorePlace(NamedTuple):
                 f"`longhouse project forget {project.id[:8]}`",
             )
 
-    def _new(self, *, id: str | None = None) -> Project:
-        return Project(
+    def _new(self, *, id: str | None = None) -> ProjectEntry:
+        return ProjectEntry(
             id or new_id(), self.root, self.git_dir, self.folder, self.workspace, self.cache
         )
 
@@ -252,7 +252,7 @@ def _of_project(cwd: Path, homes: Homes) -> StorePlace:
     )
 
 
-def _by_id(index: Index, git_dir: Path, root: Path, notices: list[str]) -> Project | None:
+def _by_id(index: Index, git_dir: Path, root: Path, notices: list[str]) -> ProjectEntry | None:
     """The project with the id in this git directory, if the index agrees that it is here."""
     known, own = index.projects(), git_id(git_dir)
     project = known.get(own or "")
@@ -279,7 +279,7 @@ def _by_id(index: Index, git_dir: Path, root: Path, notices: list[str]) -> Proje
 
 
 def _at(
-    project: Project,
+    project: ProjectEntry,
     cwd: Path,
     homes: Homes,
     *,
@@ -309,7 +309,7 @@ def _at(
     )
 
 
-def _is_ours(project: Project) -> bool:
+def _is_ours(project: ProjectEntry) -> bool:
     """Whether the store was made here: its own record has the id that the index lists."""
     record = record_of(project.store)
     return (record is not None and record.id == project.id) or not _in_a_work_tree(project.store)

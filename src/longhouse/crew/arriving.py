@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longhouse.crew.room import ENDED, room, sql
-from longhouse.kernel.contributions import Arrival, Held
+from longhouse.kernel.contributions import Arrival, HeldBack
 from longhouse.store.tx import Tx
 
 __all__ = ["arrive"]
 
 
 @room.arrives
-def arrive(tx: Tx, arrival: Arrival) -> Iterator[Held]:
+def arrive(tx: Tx, arrival: Arrival) -> Iterator[HeldBack]:
     """Void the tokens of all identities, and release what they reserved."""
     if not arrival.foreign:
         return
@@ -27,4 +27,4 @@ def arrive(tx: Tx, arrival: Arrival) -> Iterator[Held]:
             tx.append("crew", name, "released", {"agent": name, "reservation": held["seq"]})
         if row["retired_at_ms"] is None:
             tx.append("crew", name, "voided", {"agent": name, "why": arrival.how})
-            yield Held("identity", name)
+            yield HeldBack("identity", name)

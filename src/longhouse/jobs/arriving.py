@@ -14,7 +14,7 @@ from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.records import record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.values import HELD_MS, job_id
-from longhouse.kernel.contributions import Arrival, Held
+from longhouse.kernel.contributions import Arrival, HeldBack
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -24,14 +24,14 @@ _PAGE = 200
 
 
 @room.arrives
-def arrive(tx: Tx, arrival: Arrival) -> Iterator[Held]:
+def arrive(tx: Tx, arrival: Arrival) -> Iterator[HeldBack]:
     """End every claim, and hold what is queued."""
     after = 0
     while rows := tx.all(sql.jobs_unfinished, after=after, limit=_PAGE):
         after = rows[-1]["n"]
         for row in rows:
             if _settle(tx, row, arrival) and arrival.hold:
-                yield Held("job", job_id(row["n"]), row["title"])
+                yield HeldBack("job", job_id(row["n"]), row["title"])
     tx.run(sql.jobs_keep_waiting, held=HELD_MS)
     tx.run(sql.leases_forget, before=2**62)
     if arrival.foreign:

@@ -23,7 +23,7 @@ __all__ = [
     "Check",
     "Clamper",
     "CommittedWrite",
-    "Held",
+    "HeldBack",
     "Holder",
     "Loop",
     "Opener",
@@ -143,7 +143,7 @@ class Arrival(NamedTuple):
     hold: bool
 
 
-class Held(NamedTuple):
+class HeldBack(NamedTuple):
     """Something that an arrival holds or withdrew, for the person who imports."""
 
     what: str
@@ -151,5 +151,5 @@ class Held(NamedTuple):
     title: str = ""
 
 
-Arriver = Callable[[Any, Arrival], Iterable[Held]]
+Arriver = Callable[[Any, Arrival], Iterable[HeldBack]]
 """Disarms a room's rows in a workspace that has just arrived, and says what it held."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-__all__ = ["View", "hides_in_json", "is_disguised", "views"]
+__all__ = ["Unmasked", "hides_in_json", "is_disguised", "views"]
 
 _IGNORED = (
     *((0xAD, 0xAD), (0x300, 0x36F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
@@ -107,7 +107,7 @@ _PARTED = (
 """What stands next to a secret separates it from other words, and titles and links are kept."""
 
 
-class View:
+class Unmasked:
     """A text as a reader sees it, and where its parts came from."""
 
     def __init__(self, text: str, steps: Iterable[_Step]) -> None:
@@ -180,11 +180,11 @@ def is_disguised(text: str) -> bool:
     )
 
 
-def views(text: str) -> Iterator[View]:
+def views(text: str) -> Iterator[Unmasked]:
     """The other ways to read a text, if there are any."""
     if is_disguised(text):
-        yield View(text, _JOINED)
-        yield View(text, _PARTED)
+        yield Unmasked(text, _JOINED)
+        yield Unmasked(text, _PARTED)
 
 
 _LEADS = {chr(first).encode()[0] for first, _ in (*_IGNORED, *_FORMS)} | {

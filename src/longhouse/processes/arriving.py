@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from longhouse.kernel.contributions import Arrival, Held
+from longhouse.kernel.contributions import Arrival, HeldBack
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.processes.calling import standing_of
@@ -28,7 +28,7 @@ _PAGE = 200
 
 
 @room.arrives
-def arrive(tx: Tx, arrival: Arrival) -> Iterator[Held]:
+def arrive(tx: Tx, arrival: Arrival) -> Iterator[HeldBack]:
     """Withdraw foreign rules first, so that no ending wakes anyone; then hold or end the tasks."""
     if arrival.foreign:
         if arrival.hold:
@@ -45,7 +45,7 @@ def arrive(tx: Tx, arrival: Arrival) -> Iterator[Held]:
             elif arrival.hold:
                 tx.run(sql.task_hold, n=row["n"], how=arrival.how)
                 tx.append(OPS, ref_of(row["n"]), "held", {"why": arrival.how})
-                yield Held("process", ref_of(row["n"]), _line(Process.from_row(row)))
+                yield HeldBack("process", ref_of(row["n"]), _line(Process.from_row(row)))
 
 
 @room.command(
@@ -76,13 +76,13 @@ def release_task(tx: Tx, req: ReleaseTask) -> ToolTaskStatus:
     return ToolTaskStatus(task=view_of(tx, Process.from_row(row)))
 
 
-def _withdraw(tx: Tx, what: str, name: str, listed: Query, withdraw: Query) -> Iterator[Held]:
+def _withdraw(tx: Tx, what: str, name: str, listed: Query, withdraw: Query) -> Iterator[HeldBack]:
     for row in tx.all(listed):
         rule = f"{name}-{row['n']:03d}"
         tx.run(withdraw, n=row["n"], seq=tx.append(POLICY, rule, "withdrawn", {}))
         said = msgspec.json.decode(row["rule"])
         words = [said.get(key) for key in ("effect", "tool", "pattern", "agent", "job")]
-        yield Held(what, rule, " ".join(str(word) for word in words if word))
+        yield HeldBack(what, rule, " ".join(str(word) for word in words if word))
 
 
 def _line(process: Process) -> str:

@@ -26,8 +26,8 @@ from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "OutputLost",
     "OutputRemoved",
+    "ProcessOutputLost",
     "StreamOutput",
     "file_of",
     "kept_of",
@@ -46,7 +46,7 @@ class OutputRemoved(UnknownId):
     status = 410
 
 
-class OutputLost(UnknownId):
+class ProcessOutputLost(UnknownId):
     """The output existed, but its bytes are not here; repeating the call does not help."""
 
     code = "OUTPUT_LOST"
@@ -108,7 +108,7 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
     if known.bytes and process.row["removed_at_ms"] is not None:
         raise _removed(process, stream)
     if known.bytes:
-        raise OutputLost(
+        raise ProcessOutputLost(
             f"the output of {process.task_id} is not on this machine",
             recovery="read its frames with tool.task_stream_events, or read it on the machine "
             "that ran it",

@@ -20,7 +20,7 @@ from longhouse.kernel.errors import InvalidInput, StoreError, Suggestion
 from longhouse.kernel.redact import secret_spans
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.processes.facts import ProcessFacts
-from longhouse.processes.output import OutputLost, StreamOutput, read_with
+from longhouse.processes.output import ProcessOutputLost, StreamOutput, read_with
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room
 from longhouse.processes.types.screens import (
@@ -122,7 +122,7 @@ def screen_of(tx: Tx, process: Process) -> ShownScreen:
     stop = process.state.streams["pty"].bytes
     try:
         screen = read_with(tx, process, "pty", lambda output: _from_log(tx, process, output, stop))
-    except (OutputLost, StoreError):
+    except (ProcessOutputLost, StoreError):
         screen = _from_frames(tx, process)
     screen.hide(secret_spans)
     return ShownScreen(screen, stop)

@@ -24,7 +24,7 @@ from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
 from longhouse.runner.executors.base import ClaimedJob, Executor
 from longhouse.runner.git import FAILED, why_not_git
 from longhouse.runner.job_control import JobControl, RunnerLeaving
-from longhouse.runner.landing import Message
+from longhouse.runner.landing import CommitMessage
 from longhouse.runner.locks import held, held_folder
 from longhouse.runner.outputs import Outputs
 from longhouse.runner.preparing import prepare
@@ -205,7 +205,7 @@ class JobWorker:
             worktree.remove()
         return None
 
-    def _end_with(self, worktree: Worktree, message: Message, ending: Ending) -> None:
+    def _end_with(self, worktree: Worktree, message: CommitMessage, ending: Ending) -> None:
         """Complete a job whose changes are still in its worktree, then land them.
 
         Completing first proves that the claim still held. If the runner dies in between, the next
@@ -224,13 +224,13 @@ class JobWorker:
             self._log("changes.wait", path=str(worktree.path), why=obstacle)
         self._ended(ending)
 
-    def _landed(self, worktree: Worktree, message: Message) -> None:
+    def _landed(self, worktree: Worktree, message: CommitMessage) -> None:
         if why := settle(self._context, worktree, self.job_id, message):
             self._log("changes.wait", path=str(worktree.path), why=why)
 
-    def _message(self, ending: Ending) -> Message:
+    def _message(self, ending: Ending) -> CommitMessage:
         named = (self._context.workspace, self.job_id, self.executor or "agent")
-        return Message(self._title, ending.summary, *named, int(time.time()))
+        return CommitMessage(self._title, ending.summary, *named, int(time.time()))
 
     def _ended(self, ending: Ending) -> None:
         self._log("job.ended", status=ending.status, summary=ending.summary[:120])

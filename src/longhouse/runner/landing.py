@@ -16,7 +16,7 @@ from typing import NamedTuple
 from longhouse.kernel.trim import clip_text
 from longhouse.runner.git import FAILED, Repository, said
 
-__all__ = ["BRANCH", "Commits", "LandedBranch", "Message", "NotLanded", "Tip", "worktrees"]
+__all__ = ["BRANCH", "CommitMessage", "Commits", "LandedBranch", "NotLanded", "Tip", "worktrees"]
 
 BRANCH = "longhouse/landed"
 REF = f"refs/heads/{BRANCH}"
@@ -33,7 +33,7 @@ class NotLanded(Exception):
     """The changes cannot be landed now; the text says why."""
 
 
-class Message(NamedTuple):
+class CommitMessage(NamedTuple):
     """What a commit says, and when: the same values give the same commit."""
 
     title: str
@@ -84,7 +84,7 @@ class Commits:
         self._index = nothing.with_name("merging-index")
         self.merges_trees = _version(self._git("version")) >= _MERGES
 
-    def commit(self, tree: str, parents: tuple[str, ...], message: Message) -> str:
+    def commit(self, tree: str, parents: tuple[str, ...], message: CommitMessage) -> str:
         named = [word for parent in parents for word in ("-p", parent)]
         made = self._git(
             "commit-tree", tree, *named, "-F", "-", stdin=message.text, identity=message.identity
@@ -160,7 +160,7 @@ class LandedBranch:
             where = f"git -C {self._theirs.work_tree} merge {BRANCH}"
             return Tip(head, landed, f"{BRANCH} and HEAD do not merge ({error}): {where}")
         when = max(map(self._commits.date_of, (landed, head)))
-        message = Message(f"Merge HEAD into {BRANCH}", "", "-", "-", "merge", when)
+        message = CommitMessage(f"Merge HEAD into {BRANCH}", "", "-", "-", "merge", when)
         merge = self._commits.commit(tree, (landed, head), message)
         self._bring(merge, landed, head)
         if not self._swap(merge, landed):
@@ -168,7 +168,7 @@ class LandedBranch:
         return Tip(merge, merge)
 
     def land(
-        self, base: str, tree: str, message: Message, about_to: Callable[[str], None]
+        self, base: str, tree: str, message: CommitMessage, about_to: Callable[[str], None]
     ) -> str | None:
         """Put a tree that was made from `base` on the branch; returns the commit.
 
@@ -185,7 +185,7 @@ class LandedBranch:
                 return commit
         raise NotLanded(f"{BRANCH} moved {TRIES} times meanwhile")
 
-    def prepared(self, base: str, tree: str, message: Message) -> tuple[str | None, Tip]:
+    def prepared(self, base: str, tree: str, message: CommitMessage) -> tuple[str | None, Tip]:
         """The commit that would be landed now, and where; None if the branch has all of it."""
         change = self._commits.commit(tree, (base,), message)
         tip = self.tip()
@@ -235,7 +235,8 @@ class LandedBranch:
             self._theirs.git(
                 *(*_DURABLE, "update-ref", "--no-deref", "--create-reflog"),
                 *("-m", "longhouse: land", REF, commit, expected),
-                identity=Message("", "", "-", "-", "", 0).identity | {"GIT_COMMITTER_DATE": ""},
+                identity=CommitMessage("", "", "-", "-", "", 0).identity
+                | {"GIT_COMMITTER_DATE": ""},
             )
         except subprocess.CalledProcessError:
             if self._now()[0] == before:  # nobody moved it: something is in the way

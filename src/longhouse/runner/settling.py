@@ -14,7 +14,7 @@ from longhouse.kernel.delegation import JOB_ID, MAX_REASON
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.trim import clip_text
 from longhouse.runner.git import FAILED
-from longhouse.runner.landing import Message
+from longhouse.runner.landing import CommitMessage
 from longhouse.runner.locks import held, sweep_folders
 from longhouse.runner.outputs import Outputs
 from longhouse.runner.runner_context import RunnerContext
@@ -28,7 +28,9 @@ def lock_of(context: RunnerContext, job: str) -> Path:
     return context.cache / "worktrees" / context.workspace / f"{job}.lock"
 
 
-def settle(context: RunnerContext, worktree: Worktree, job: str, message: Message) -> str | None:
+def settle(
+    context: RunnerContext, worktree: Worktree, job: str, message: CommitMessage
+) -> str | None:
     """Land a job's changes, record that, and remove its worktree; returns why they wait.
 
     Nobody says the word here, whatever an earlier run of the job noted as due.

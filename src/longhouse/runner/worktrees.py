@@ -28,9 +28,9 @@ from longhouse.runner.arming import Changed, arming
 from longhouse.runner.changed_files import TreeWatch, as_reported, left_out
 from longhouse.runner.following import HOW, follow
 from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
-from longhouse.runner.landing import BRANCH, LandedBranch, Message, NotLanded, worktrees
+from longhouse.runner.landing import BRANCH, CommitMessage, LandedBranch, NotLanded, worktrees
 
-__all__ = ["NoWorktree", "Outcome", "Worktree", "worktree_of"]
+__all__ = ["BroughtHome", "NoWorktree", "Worktree", "worktree_of"]
 
 PATCH_BYTES = 256 << 20
 """Larger patches are not applied: a patch must fit into memory, and no one would review it."""
@@ -47,7 +47,7 @@ class NoWorktree(LonghouseError):
     code = "NO_WORKTREE"
 
 
-class Outcome(NamedTuple):
+class BroughtHome(NamedTuple):
     """What became of changes: either the `commit` that was landed, or why they were `held`.
 
     `left` says why the person's work tree did not follow; None if it did.
@@ -221,7 +221,7 @@ class Worktree:
         more = f" and {len(armed) - MOST_NAMED} more" if len(armed) > MOST_NAMED else ""
         return f"it changes what a later session would run or follow: {', '.join(names)}{more}"
 
-    def untried(self, message: Message) -> str | None:
+    def untried(self, message: CommitMessage) -> str | None:
         """Why the latest patch would not land now; None if it would."""
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
@@ -247,16 +247,16 @@ class Worktree:
             file.write(b"\n" + b"".join(line + b"\n" for line in lines if b"\n" not in line))
         self._write_note({**self._read_note(), "prepared": True})
 
-    def due(self, message: Message) -> None:
+    def due(self, message: CommitMessage) -> None:
         """Note that the changes are to be landed: whoever finds this after a crash does it."""
         self._write_note({**self._read_note(), "due": list(message)})
 
     @property
-    def is_due(self) -> Message | None:
+    def is_due(self) -> CommitMessage | None:
         due = self._read_note().get("due")
-        return Message(*due) if due else None
+        return CommitMessage(*due) if due else None
 
-    def land(self, message: Message) -> Outcome:
+    def land(self, message: CommitMessage) -> BroughtHome:
         """Land the latest patch, unless that was done already, and let the work tree follow."""
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
@@ -272,11 +272,11 @@ class Worktree:
                     tree = self._ours.git("write-tree").decode().strip()
                     commit = branch.land(note["base"], tree, message, about_to)
                 at = commit or branch.tip().commit
-                return Outcome(commit, left=follow(theirs, at, self._ours.git_dir))
+                return BroughtHome(commit, left=follow(theirs, at, self._ours.git_dir))
         except NotLanded as error:
-            return Outcome(held=f"its changes do not land on {BRANCH}: {error}")
+            return BroughtHome(held=f"its changes do not land on {BRANCH}: {error}")
         except FAILED as error:
-            return Outcome(held=f"its changes do not land on {BRANCH}: {said(error)}")
+            return BroughtHome(held=f"its changes do not land on {BRANCH}: {said(error)}")
 
     def has_landed(self) -> str | None:
         """The commit that was landed, if a run stopped before it was recorded."""

@@ -20,14 +20,14 @@ from longhouse.store.artifacts.growing import Gap
 __all__ = [
     "Blob",
     "Blobs",
-    "BytesMissing",
-    "Log",
+    "BytesPlace",
     "LogBytes",
+    "LogWriter",
     "Logs",
-    "Place",
     "QuotaExceeded",
     "StoredBlob",
     "Tally",
+    "bytes_missing",
 ]
 
 
@@ -61,11 +61,9 @@ class QuotaExceeded(Conflict):
     fix = "let some expire (`longhouse artifact sweep`), or raise LONGHOUSE_ARTIFACT_QUOTA_MB"
 
 
-class BytesMissing(BytesLost):
+def bytes_missing(digest: str) -> BytesLost:
     """The row of an artifact is there, its bytes are not; repeating the call cannot help."""
-
-    def __init__(self, digest: str) -> None:
-        super().__init__(f"the bytes of artifact:{digest[:12]} are missing")
+    return BytesLost(f"the bytes of artifact:{digest[:12]} are missing")
 
 
 class Tally:
@@ -97,7 +95,7 @@ class Blobs(Protocol):
         """Store bytes under their digest; a refused or failed attempt leaves nothing visible."""
 
     def get(self, digest: str, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`; fewer only at the end. BytesMissing if none exist."""
+        """Up to `length` bytes from `offset`; fewer only at the end. BytesLost if none exist."""
 
     def size(self, digest: str) -> int | None:
         """The length in bytes, or None if there is no such blob."""
@@ -111,7 +109,7 @@ class Blobs(Protocol):
     def list(self) -> Iterator[StoredBlob]: ...
 
 
-class Log(Protocol):
+class LogWriter(Protocol):
     """The writer's end of a growing log."""
 
     name: str
@@ -130,7 +128,7 @@ class Log(Protocol):
 
 
 class Logs(Protocol):
-    def open(self, name: str, *, cap: int | None) -> Log: ...
+    def open(self, name: str, *, cap: int | None) -> LogWriter: ...
 
     def look(self, name: str) -> LogBytes | None:
         """What a reader sees now, or None if no byte was ever written."""
@@ -138,7 +136,7 @@ class Logs(Protocol):
     def held(self, names: Sequence[str]) -> Mapping[str, int]:
         """How many bytes of each log are stored, without its gap."""
 
-    def finish(self, log: Log, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
+    def finish(self, log: LogWriter, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
         """Put a log's bytes under their digest: what to seal. It can be repeated, and the log may
         still grow: with `shared` it certainly does. Its readers keep it until a sweep."""
 
@@ -146,7 +144,7 @@ class Logs(Protocol):
         """Remove logs that no longer grow and have not changed since then; returns how many."""
 
 
-class Place(Protocol):
+class BytesPlace(Protocol):
     """Where the bytes of a store's artifacts are."""
 
     @property

@@ -17,11 +17,11 @@ from pathlib import Path
 from longhouse.kernel.errors import StoreError
 from longhouse.store.artifacts.blobs import (
     Blob,
-    BytesMissing,
-    Log,
     LogBytes,
+    LogWriter,
     StoredBlob,
     Tally,
+    bytes_missing,
 )
 from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors, write_all
 from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap, steady
@@ -162,7 +162,7 @@ class FolderBlobs:
             try:
                 file = self._find(digest)
             except FileNotFoundError:
-                raise BytesMissing(digest) from None
+                raise bytes_missing(digest) from None
         while len(self._open) >= _OPEN_FILES:
             with suppress(KeyError, StopIteration, RuntimeError):
                 self._open.pop(next(iter(self._open)))
@@ -221,7 +221,7 @@ class FolderLogs:
             for name, log in found.items()
         }
 
-    def finish(self, log: Log, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
+    def finish(self, log: LogWriter, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
         """A log that cannot grow any more is linked; anything else is copied."""
         assert isinstance(log, GrowingLog)
         log.sync()

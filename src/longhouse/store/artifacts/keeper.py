@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import Conflict, StoreError, Suggestion, UnknownId
-from longhouse.store.artifacts.blobs import Blob, Log, Place, QuotaExceeded
+from longhouse.store.artifacts.blobs import Blob, BytesPlace, LogWriter, QuotaExceeded
 from longhouse.store.artifacts.disk import Dir, sha256
 from longhouse.store.artifacts.folder import FolderPlace
 from longhouse.store.artifacts.growing import Gap
@@ -35,8 +35,8 @@ _NO_QUOTA = 2**62
 class Artifacts:
     """Artifacts in one place: a folder, or the store's database."""
 
-    def __init__(self, place: Path | Place, *, quota_bytes: int = DEFAULT_QUOTA) -> None:
-        self.place: Place = FolderPlace(place) if isinstance(place, Path) else place
+    def __init__(self, place: Path | BytesPlace, *, quota_bytes: int = DEFAULT_QUOTA) -> None:
+        self.place: BytesPlace = FolderPlace(place) if isinstance(place, Path) else place
         self.blobs, self.logs = self.place.blobs, self.place.logs
         self.quota_bytes = quota_bytes
         self._counts: dict[tuple[str, Gap | None], LineCounts] = {}
@@ -80,12 +80,12 @@ class Artifacts:
         chunks = [data] if isinstance(data, bytes) else data
         return self.blobs.stage(chunks, now_ms=now_ms, digest=digest, most=most)
 
-    def log(self, artifact: Artifact, workspace_id: int, *, cap: int | None) -> Log:
+    def log(self, artifact: Artifact, workspace_id: int, *, cap: int | None) -> LogWriter:
         """The writer's end of a log that `begin` recorded; reopen it the same way after a crash."""
         return self.logs.open(log_name(workspace_id, artifact.handle), cap=cap)
 
     def finish(
-        self, log: Log, *, now_ms: int, shared: bool = False
+        self, log: LogWriter, *, now_ms: int, shared: bool = False
     ) -> tuple[Blob, int, Gap | None]:
         """Put a log's bytes under their digest and return what to `seal`.
 
@@ -326,7 +326,7 @@ class Artifacts:
         )
 
 
-def _place(folder: Path | None, store: Path, engine: Any) -> Place:
+def _place(folder: Path | None, store: Path, engine: Any) -> BytesPlace:
     """The folder that is set; otherwise the database, and the store's own folder from before."""
     if folder is not None:
         return FolderPlace(folder)

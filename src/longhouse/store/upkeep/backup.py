@@ -31,7 +31,7 @@ from longhouse.store.sqlite import SqliteEngine, explain
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.exporting import chunks_of, is_whole
 from longhouse.store.upkeep.files import new_folder, opened, sha256_of, write_private
-from longhouse.store.upkeep.printed import Outputs, SavedOutput, outputs_of, save
+from longhouse.store.upkeep.printed import PrintedStreams, SavedOutput, outputs_of, save
 from longhouse.store.upkeep.verify import Problem, verify
 
 __all__ = [
@@ -246,7 +246,7 @@ def _copy_log(source: Artifacts, target: Artifacts, name: str) -> None:
 
 
 def _copy_outputs(
-    db: Database, outputs: Outputs, to: Path, workspace: str, call: Call, most: int | None
+    db: Database, outputs: PrintedStreams, to: Path, workspace: str, call: Call, most: int | None
 ) -> list[SavedOutput]:
     """Copy what processes printed, and let the copy know of what is left out."""
 
@@ -273,7 +273,7 @@ def _copy_outputs(
     return saved
 
 
-def _marking(outputs: Outputs, task: str, why: str) -> Callable[[Tx], None]:
+def _marking(outputs: PrintedStreams, task: str, why: str) -> Callable[[Tx], None]:
     return lambda tx: outputs.missing(tx, task, why)
 
 

@@ -25,7 +25,7 @@ from longhouse.store.database import NO_WORKSPACE, Database
 from longhouse.store.engine import Row
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.archive import ArchiveWriter
-from longhouse.store.upkeep.printed import Outputs, Printed, SavedOutput, save
+from longhouse.store.upkeep.printed import Printed, PrintedStreams, SavedOutput, save
 from longhouse.store.upkeep.tables import Table, workspace_tables
 
 __all__ = [
@@ -81,7 +81,7 @@ def export_workspace(
     file: BinaryIO,
     call: Call,
     *,
-    outputs: Outputs | None = None,
+    outputs: PrintedStreams | None = None,
     max_output: int | None = None,
     without_damaged: bool = False,
 ) -> ExportSummary:

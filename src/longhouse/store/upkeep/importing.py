@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from longhouse.kernel.contributions import Arrival, Arriver, Held
+from longhouse.kernel.contributions import Arrival, Arriver, HeldBack
 from longhouse.kernel.errors import Conflict, InternalError, StoreUnusable
 from longhouse.kernel.refs import check_workspace
 from longhouse.kernel.values import Value
@@ -32,7 +32,7 @@ from longhouse.store.upkeep.archive import ArchiveInvalid, ArchiveReader, Manife
 from longhouse.store.upkeep.arriving import arrived
 from longhouse.store.upkeep.exporting import FORMAT, Contents, ExportHeader, export_workspace
 from longhouse.store.upkeep.invariants import complaints
-from longhouse.store.upkeep.printed import Outputs, SavedOutput
+from longhouse.store.upkeep.printed import PrintedStreams, SavedOutput
 from longhouse.store.upkeep.tables import workspace_tables
 
 __all__ = ["Imported", "import_workspace"]
@@ -51,7 +51,7 @@ class Imported(Value, frozen=True, kw_only=True):
     """The processes whose output is not in the file."""
     damaged: list[str] = []
     """The artifacts that are not in the file, because they were damaged."""
-    held: list[Held] = []
+    held: list[HeldBack] = []
     """What was held or withdrawn, because nothing that is imported runs or acts by itself."""
 
 
@@ -64,7 +64,7 @@ def import_workspace(
     name: str | None = None,
     rebuild: Sequence[Callable[[Tx], None]],
     arrive: Sequence[Arriver],
-    outputs: Outputs | None = None,
+    outputs: PrintedStreams | None = None,
     run_queued: bool = False,
 ) -> Imported:
     """Read an export into the workspace `name`, or the one it was exported from.
@@ -79,7 +79,7 @@ def import_workspace(
     _refuse_existing(db, workspace, call)
     file.seek(begin)
 
-    def settle(tx: Tx) -> list[Held]:
+    def settle(tx: Tx) -> list[HeldBack]:
         for index in rebuild:
             index(tx)
         return arrived(tx, arrive, Arrival("imported", foreign=True, hold=not run_queued))
@@ -97,8 +97,8 @@ def _load(
     file: BinaryIO,
     call: Call,
     workspace: str,
-    settle: Callable[[Tx], list[Held]],
-    outputs: Outputs | None,
+    settle: Callable[[Tx], list[HeldBack]],
+    outputs: PrintedStreams | None,
 ) -> Imported:
     reader = ArchiveReader(file)
     header = _header(reader)
@@ -161,7 +161,7 @@ def _brought_up(
     artifacts: Artifacts,
     file: BinaryIO,
     call: Call,
-    outputs: Outputs | None,
+    outputs: PrintedStreams | None,
 ) -> Iterator[BinaryIO]:
     """The same export as this Longhouse would have written it.
 
@@ -265,7 +265,7 @@ class _Load:
 
     def receive(
         self,
-        outputs: Outputs,
+        outputs: PrintedStreams,
         artifacts: Artifacts,
         contents: Contents,
         printed: list[tuple[SavedOutput, Blob]],

@@ -18,10 +18,10 @@ from longhouse.store.artifacts.keeper import Artifacts
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
-__all__ = ["OUTPUTS", "Outputs", "Printed", "SavedOutput", "outputs_of", "save"]
+__all__ = ["OUTPUTS", "Printed", "PrintedStreams", "SavedOutput", "outputs_of", "save"]
 
 OUTPUTS: Final = "upkeep.outputs"
-"""Provided by the processes room: an `Outputs`."""
+"""Provided by the processes room: a `PrintedStreams`."""
 _CHUNK: Final = 1 << 20
 _TRIES: Final = 3
 
@@ -51,7 +51,7 @@ class SavedOutput(Value, frozen=True, kw_only=True):
     """The bytes differ from the digest that the process's last frame names."""
 
 
-class Outputs(Protocol):
+class PrintedStreams(Protocol):
     """What the processes room does for upkeep."""
 
     def listed(self, tx: Tx, most: int | None) -> Iterator[Printed]: ...
@@ -63,7 +63,7 @@ class Outputs(Protocol):
     def missing(self, tx: Tx, task: str, why: str) -> None: ...
 
 
-def outputs_of(registry: Registry) -> Outputs | None:
+def outputs_of(registry: Registry) -> PrintedStreams | None:
     made = registry.provided.get(OUTPUTS)
     return None if made is None else made()
 

@@ -13,7 +13,7 @@ import os
 import shutil
 from pathlib import Path
 
-from longhouse.kernel.contributions import Arrival, Held
+from longhouse.kernel.contributions import Arrival, HeldBack
 from longhouse.kernel.errors import Conflict, StoreUnusable
 from longhouse.kernel.registry import Registry
 from longhouse.kernel.tool_tasks import host_folder, task_folder
@@ -44,7 +44,7 @@ class Restored(Value, frozen=True, kw_only=True):
     backup: BackedUp
     foreign: bool
     problems: list[Problem] = []
-    held: list[Held] = []
+    held: list[HeldBack] = []
 
 
 def restore(
@@ -110,7 +110,7 @@ def restore(
 
 def _arrive(
     db: Database, names: list[str], registry: Registry, arrival: Arrival, call: Call
-) -> list[Held]:
+) -> list[HeldBack]:
     """Disarm what was restored, while the database is not in its place yet."""
     if not (arrival.foreign or arrival.hold):
         return []

@@ -18,7 +18,7 @@ from longhouse.client.locate import LOCK_NAME, recorded, serves
 from longhouse.config import Settings, load
 from longhouse.config import moving as steps
 from longhouse.config.folder import check_folder, check_tracked
-from longhouse.config.projects import Index, Project, git_id, id_file, new_id, record_of
+from longhouse.config.projects import Index, ProjectEntry, git_id, id_file, new_id, record_of
 from longhouse.config.stores import StorePlace
 from longhouse.kernel.errors import Conflict, UnknownId
 from longhouse.kernel.private_files import open_private
@@ -61,11 +61,11 @@ def adopt_folder(cli: Cli, source: Path) -> Settings:
     return settings
 
 
-def _prospect(place: StorePlace, source: Path) -> Project:
+def _prospect(place: StorePlace, source: Path) -> ProjectEntry:
     """What the adopted store will be: beside the others, or where the user put it."""
     store = source if place.chosen else place.folder
     known = record_of(source)
-    return Project(
+    return ProjectEntry(
         id=known.id if known else new_id(),
         root=place.root,
         git_dir=None if place.chosen else place.git_dir,
@@ -76,7 +76,7 @@ def _prospect(place: StorePlace, source: Path) -> Project:
     )
 
 
-def adopt_here(cli: Cli, project: Project) -> Settings:
+def adopt_here(cli: Cli, project: ProjectEntry) -> Settings:
     """Connect the store of a project that is gone to the current repository."""
     place = cli.settings.place
     if project.is_here:
@@ -111,7 +111,7 @@ def move_to(cli: Cli, target: Path) -> Settings:
     return _again(cli)
 
 
-def _arrive(cli: Cli, index: Index, project: Project) -> Settings:
+def _arrive(cli: Cli, index: Index, project: ProjectEntry) -> Settings:
     """Finish a move, hold what came with the store, and open it to everyone."""
     before = cli.settings
     source = project.formerly[-1] if project.formerly else project.store
@@ -142,7 +142,7 @@ def _again(cli: Cli) -> Settings:
     return cli.settings
 
 
-def chosen(index: Index, wanted: str) -> Project:
+def chosen(index: Index, wanted: str) -> ProjectEntry:
     """The project whose id begins with `wanted`, or whose root or store it is."""
     known = index.projects().values()
     path = Path(wanted).absolute()
@@ -159,7 +159,7 @@ def chosen(index: Index, wanted: str) -> Project:
     return found[0]
 
 
-def forget(index: Index, project: Project) -> None:
+def forget(index: Index, project: ProjectEntry) -> None:
     """Remove a project from the list; its store stays where it is."""
     with _alone(project.store) if project.store.is_dir() else nullcontext():
         if project.git_dir is not None and git_id(project.git_dir) == project.id:

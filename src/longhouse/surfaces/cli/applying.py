@@ -77,13 +77,13 @@ def apply(
 
 
 def _land(cli: Cli, worktree: Worktree, found: dict[str, Any], word: bool) -> Any:
-    from longhouse.runner.landing import Message
+    from longhouse.runner.landing import CommitMessage
 
     job = found["id"]
     worktree.patch()
     if armed := worktree.armed():
         _ask_for_the_word(cli, worktree, found, armed, given=word)
-    message = worktree.is_due or Message(
+    message = worktree.is_due or CommitMessage(
         *(found["title"], found.get("summary") or "", cli.settings.workspace, job, "agent"),
         int(time.time()),
     )

@@ -20,7 +20,7 @@ from longhouse.surfaces.cli.spec import Flag
 
 if TYPE_CHECKING:
     from longhouse.house import House
-    from longhouse.kernel.contributions import Held
+    from longhouse.kernel.contributions import HeldBack
     from longhouse.kernel.values import Value
     from longhouse.store.artifacts import Artifacts
     from longhouse.store.tx import Call
@@ -166,7 +166,7 @@ def told(made: Value) -> dict[str, Any]:
     return result
 
 
-def held_lines(held: Sequence[Held], other: str = "") -> Iterator[str]:
+def held_lines(held: Sequence[HeldBack], other: str = "") -> Iterator[str]:
     """What was held, withdrawn or voided, and how to release it."""
     for what, ids in _by_kind(held).items():
         named = ", ".join(ids[:_SHOWN]) + (f" and {len(ids) - _SHOWN} more" if ids[_SHOWN:] else "")
@@ -185,7 +185,7 @@ _OUTCOME = {
 }
 
 
-def _by_kind(held: Sequence[Held]) -> dict[str, list[str]]:
+def _by_kind(held: Sequence[HeldBack]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in held:
         title = f" ({tame(one.title)[:60]})" if one.title else ""

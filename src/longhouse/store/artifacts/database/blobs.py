@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from longhouse.kernel.errors import StoreBusy
-from longhouse.store.artifacts.blobs import Blob, Blobs, BytesMissing, StoredBlob, Tally
+from longhouse.store.artifacts.blobs import Blob, Blobs, StoredBlob, Tally, bytes_missing
 from longhouse.store.artifacts.database.chunks import (
     BATCH,
     CHUNK,
@@ -69,7 +69,7 @@ class DatabaseBlobs:
             return self._older.get(digest, offset, length)
         data = data or b""
         if size is None or len(data) < max(0, min(length, size - offset)):
-            raise BytesMissing(digest)
+            raise bytes_missing(digest)
         return data
 
     def size(self, digest: str) -> int | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import StoreBusy
-from longhouse.store.artifacts.blobs import Blob, Log, LogBytes, Logs
+from longhouse.store.artifacts.blobs import Blob, LogBytes, Logs, LogWriter
 from longhouse.store.artifacts.database.blobs import DatabaseBlobs, publish
 from longhouse.store.artifacts.database.chunks import CHUNK, ByteConnection, Chunks, add
 from longhouse.store.artifacts.database.room import sql
@@ -102,7 +102,7 @@ class DatabaseLogs:
             self._hash(log.name, offset, data, hashed)
         return size
 
-    def finish(self, log: Log, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:  # noqa: ARG002
+    def finish(self, log: LogWriter, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:  # noqa: ARG002
         row = self.row(log.name)
         if row is None:
             return self._finish_older(log, now_ms)
@@ -206,7 +206,7 @@ class DatabaseLogs:
             self._hashes.pop(next(iter(self._hashes)), None)
         self._hashes[name] = (offset + len(data), known[1])
 
-    def _finish_older(self, log: Log, now_ms: int) -> tuple[Blob, int, Gap | None]:
+    def _finish_older(self, log: LogWriter, now_ms: int) -> tuple[Blob, int, Gap | None]:
         """A log that ended before the database held any: its bytes are copied."""
         found = self._older.look(log.name) if self._older is not None else None
         if found is None:

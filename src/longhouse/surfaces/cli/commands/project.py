@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from longhouse.config.projects import Index, Project
+from longhouse.config.projects import Index, ProjectEntry
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.refs import check_workspace
 from longhouse.surfaces.cli.context import Cli
@@ -27,7 +27,7 @@ def run_list(cli: Cli) -> Shown:
     return Shown({"projects": rows}, table(shown, columns) if rows else ["no projects yet"])
 
 
-def _row(project: Project) -> dict[str, Any]:
+def _row(project: ProjectEntry) -> dict[str, Any]:
     if project.moving:
         state = "moving"
     elif not project.store.is_dir():
