@@ -59,7 +59,7 @@ def test_a_server_started_on_a_full_disk_answers_reads_and_recovers(tmp_path: Pa
         try:
             assert server("open", id="notes@1")
             refused = server.post("vcs.notes.commit", content="x").json()["error"]
-            assert refused["retryable"]
+            assert refused["retryable"], refused
             assert "nothing was written" in refused["message"]
             assert server.http.get("/readyz").json() == {"ready": True, "read_only": True}
             assert not list(folder.glob(".server.json*"))

@@ -90,7 +90,7 @@ def test_a_task_whose_host_is_never_heard_again_ends_with_that_cause(lh: Lh) -> 
     task = status(lh, running)
     assert (task["status"], task["exit_code"], task["cause"]) == ("exited", None, "host_lost")
     assert status(lh, waiting)["status"] == "failed"
-    assert "no frame follows" in runner.refused(running, ended())["message"]
+    assert "does not speak for the host" in runner.refused(running, ended())["message"]
 
 
 def test_open_shows_a_process_its_frames_and_the_end_of_its_output(lh: Lh) -> None:

@@ -14,6 +14,7 @@ import fcntl
 import os
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from longhouse.kernel.clock import Reading
@@ -59,8 +60,12 @@ class Gate:
         return Reading(*_READING.unpack(kept)) if len(kept) == _READING.size else None
 
     def keep(self, reading: Reading) -> None:
-        """Keep what the clock says now; call it inside the gate."""
-        os.pwrite(self._next, _READING.pack(*reading), 0)
+        """Keep what the clock says now; call it inside the gate.
+
+        On a full disk the last reading stays; the write itself then says that the disk is full.
+        """
+        with suppress(OSError):
+            os.pwrite(self._next, _READING.pack(*reading), 0)
 
     def signal(self) -> CommitSignal:
         """A signal that becomes readable when any process counts up."""
