@@ -100,7 +100,7 @@ def test_a_transcript_that_finds_no_room_on_the_server_is_told_and_holds_up_noth
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plane, "LONGEST_PAUSE_S", 0.0)
-    monkeypatch.setattr("longhouse.store.artifacts.keeper.write_all", full)
+    monkeypatch.setattr("longhouse.store.artifacts.folder.write_all", full)
     ref = rig.note()
     job = rig.run(f"done({ref!r})")
     assert rig.status(job) == "DONE"

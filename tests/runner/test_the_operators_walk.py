@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from longhouse.client import locate
+from longhouse.config import load
 from longhouse.runner.presence import Noted, runners_here
 from tests.runner.processes import GATE, environment, until
 
@@ -24,9 +25,11 @@ class Operator:
     def __init__(self, base: Path) -> None:
         self.base = base
         self.noted = ""
-        self.dir = base / ".longhouse"
+        home = base.with_name(f"{base.name}-home")
+        home.mkdir()
         self.environment = {
             **environment(base),
+            "HOME": str(home),
             "LONGHOUSE_HEARTBEAT_MS": "500",
             "LONGHOUSE_KILL_GRACE_S": "1",
             "LONGHOUSE_DRAIN_S": "0",
@@ -34,6 +37,10 @@ class Operator:
             "LONGHOUSE_SERVER_START_S": "1",
             "LONGHOUSE_SLICE_S": "60",
         }
+
+    @property
+    def dir(self) -> Path:
+        return load(environ=self.environment, cwd=self.base).dir
 
     def __call__(self, *words: str) -> str:
         ran = subprocess.run(

@@ -45,12 +45,22 @@ def offers_of(context: RunnerContext) -> dict[str, Any]:
         "max_parallel": options.max_parallel,
         "sandbox_policy": options.sandbox,
         "meta": {
+            "unsandboxed": _unsandboxed(context),
             "pid": os.getpid(),
             "heartbeat_ms": options.heartbeat_ms,
             "isolation": options.isolation,
             "dry_run": context.dry_run,
         },
     }
+
+
+def _unsandboxed(context: RunnerContext) -> list[str]:
+    """The agents whose commands may do all that the user may."""
+    if context.options.sandbox == "read-only":
+        return []
+    full = context.options.sandbox == "full"
+    known = context.executors.items()
+    return [name for name, one in known if full or getattr(one, "unsandboxed", False)]
 
 
 class Runner:

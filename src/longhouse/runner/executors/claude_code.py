@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from longhouse.config import client_homes
 from longhouse.runner.executors.base import (
     PROFILES,
     SCHEMA,
@@ -49,6 +50,15 @@ class ClaudeCode:
 
     def __init__(self, program: str) -> None:
         self.program = program
+
+    @property
+    def unsandboxed(self) -> bool:
+        """Whether its commands run without a sandbox; a job reads no other file of settings."""
+        try:
+            settings = (client_homes().claude / "settings.json").read_text(encoding="utf-8")
+            return json.loads(settings)["sandbox"]["enabled"] is not True
+        except (OSError, ValueError, LookupError, TypeError):
+            return True
 
     def plan(self, job: ClaimedJob, slice: Slice) -> Invocation:
         servers = slice.scratch / "mcp.json"

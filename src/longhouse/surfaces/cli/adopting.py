@@ -119,9 +119,9 @@ def _arrive(cli: Cli, index: Index, project: ProjectEntry) -> Settings:
     place = before.place._replace(
         folder=project.store, project=project._replace(moving=""), old=None
     )
-    db = str(project.store / "longhouse.db") if not before.names_a_store else before.db
+    db = _db_in(project.store, before)
     settings = before._replace(dir=project.store, db=db, place=place)
-    _move_tokens(before._replace(dir=source, db=db and str(source / "longhouse.db")), project.store)
+    _move_tokens(before._replace(dir=source, db=_db_in(source, before)), project.store)
     if settings.is_sqlite and Path(settings.db).exists():
         from longhouse.surfaces.cli.holding import hold_what_came
 
@@ -132,8 +132,12 @@ def _arrive(cli: Cli, index: Index, project: ProjectEntry) -> Settings:
 
 
 def _move_tokens(settings: Settings, target: Path) -> None:
-    db = str(target / "longhouse.db") if not settings.names_a_store else settings.db
-    move_tokens(settings, settings._replace(dir=target, db=db))
+    move_tokens(settings, settings._replace(dir=target, db=_db_in(target, settings)))
+
+
+def _db_in(folder: Path, settings: Settings) -> str:
+    """The database once the store is in that folder; one that the user named stays where it is."""
+    return settings.db if settings.names_a_store else str(folder / "longhouse.db")
 
 
 def _again(cli: Cli) -> Settings:

@@ -37,7 +37,9 @@ def hold_what_came(settings: Settings) -> Iterator[str]:
             held += [one._replace(id=f"{name} {one.id}") for one in found]
         if foreign and names:
             held += house.db.write(names[0], disowned, call)
-    yield f"it holds the workspaces {', '.join(names)}" if names else "it holds no workspace"
+        listed = house.call("workspace.list").envelope["result"]["workspaces"]
+    sizes = [f"{row['workspace']} ({row['seq']} events)" for row in listed]
+    yield f"it holds the workspaces {', '.join(sizes)}" if sizes else "it holds no workspace"
     yield from held_lines(held)
 
 

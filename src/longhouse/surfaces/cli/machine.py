@@ -58,6 +58,8 @@ def shell(cli: Cli) -> Iterator[CheckResult]:
 
 def agents(cli: Cli) -> Iterator[CheckResult]:
     """The agent programs that a runner starts for jobs."""
+    from longhouse.runner.executors.claude_code import ClaudeCode
+
     there = {name: path for name in AGENTS if (path := shutil.which(name))}
     for name, path in there.items():
         version = _version(path)
@@ -69,7 +71,7 @@ def agents(cli: Cli) -> Iterator[CheckResult]:
                 "out of the store and does not start",
                 AGENTS["codex"],
             )
-        if name == "claude" and not _has_sandbox(client_homes().claude / "settings.json"):
+        if name == "claude" and ClaudeCode(path).unsandboxed:
             yield CheckResult(
                 "warn",
                 "claude runs the commands of jobs unsandboxed: they can do all that you can",
@@ -86,14 +88,6 @@ def agents(cli: Cli) -> Iterator[CheckResult]:
 def _is_old(version: str) -> bool:
     found = re.search(r"(\d+)\.(\d+)", version)
     return found is not None and (int(found[1]), int(found[2])) < OLDEST_CODEX
-
-
-def _has_sandbox(settings: Path) -> bool:
-    """Whether the person has turned on the sandbox of Claude Code; a job reads no other file."""
-    try:
-        return json.loads(settings.read_text(encoding="utf-8"))["sandbox"]["enabled"] is True
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
 
 
 def _version(path: str) -> str:

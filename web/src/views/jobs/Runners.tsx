@@ -13,6 +13,12 @@ const USAGE_REST_MS = 5000;
 
 const Spend = lazy(() => import("./Spend"));
 
+// The agents of a runner whose commands no sandbox limits; "" if there are none.
+function unsandboxed(offers?: { [key: string]: unknown }): string {
+  const meta = offers?.["meta"] as { unsandboxed?: unknown } | undefined;
+  return Array.isArray(meta?.unsandboxed) ? meta.unsandboxed.join(", ") : "";
+}
+
 export function Runners() {
   const spent = useRoute().query.get("spend") !== null;
   const now = useNow();
@@ -35,6 +41,14 @@ export function Runners() {
             <Badge tone={!holds ? "bad" : runner.status === "live" ? "info" : "ok"} dot>
               {runner.runner_id}
             </Badge>
+            {holds && unsandboxed(runner.offers) && (
+              <Badge
+                tone="warn"
+                title="The commands of its agents may do all that its user may; see SECURITY.md"
+              >
+                {unsandboxed(runner.offers)} unsandboxed
+              </Badge>
+            )}
             <span className="soft small">
               {!holds ? "offline: " : runner.active_job_id ? "" : "idle, "}
               {holds && runner.active_job_id && (
