@@ -205,3 +205,62 @@ def test_a_workspace_is_bound_so_that_the_repository_may_name_it(sh: Shell) -> N
     assert "project bind team" in error["recovery"]
     assert sh("project", "bind", "team", "--workspace", "acme").code == 0
     assert sh("note", "x").code == 0
+
+
+def test_the_folder_of_a_postgres_store_is_adopted_and_its_work_is_not_held(
+    sh: Shell, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database was named by the person, not by the work tree."""
+    monkeypatch.setenv("LONGHOUSE_DB", postgres_url)
+    made = load({"dir": str(sh.root.parent / "made")}, environ={"LONGHOUSE_DB": postgres_url})
+    with House(made) as house:
+        assert house.call("vcs.notes.commit", {"content": "kept", "workspace": "acme"}).success
+        assert house.call(
+            "jobs.create", {"title": "Look", "prompt": "look", "workspace": "acme"}
+        ).success
+    (made.dir / "project.json").unlink()
+    (made.dir / "token").write_text("lh_" + "0" * 64)
+    made.dir.rename(sh.root / ".longhouse")
+    assert sh("status", "--json").json["error"]["code"] == "OLD_STORE"
+    ran = sh("init", "--client", "codex")
+    assert ran.code == 0, ran.err
+    assert "kept" in sh("log").out
+    assert not (sh.root / ".longhouse").exists()
+    assert (sh.dir / "token").exists()
+    (job,) = sh("job", "list", "--json").json["data"]["jobs"]
+    assert not job.get("held")
+
+
+def test_what_an_adopted_store_would_run_is_held(sh: Shell) -> None:
+    old = sh.root / ".longhouse"
+    made = load({"dir": str(sh.root.parent / "made")}, environ={}, cwd=sh.root)
+    with House(made) as house:
+        for cmd, args in (
+            ("tool.policy_allow", {"tool": "bash", "pattern": "make *"}),
+            ("jobs.create", {"title": "Look", "prompt": "look"}),
+            ("tool.task_spawn", {"tool": "bash", "args": {"command": "make test"}}),
+            ("system.token.create", {"role": "operator"}),
+        ):
+            answer = house.call(cmd, {**args, "workspace": "acme"})
+            assert answer.success, answer.envelope
+    (made.dir / "project.json").unlink()
+    (made.dir / "token").write_text("lh_" + "0" * 64)
+    made.dir.rename(old)
+    ran = sh("init", "--client", "codex")
+    assert "it holds the workspaces acme (" in ran.err
+    for held in ("jobs held: acme JOB-001", "processes held: acme PROC-001", "rules withdrawn"):
+        assert held in ran.err
+    assert "tokens revoked" in ran.err
+    (job,) = sh("job", "list", "--json").json["data"]["jobs"]
+    assert job["held"]
+    live = sh("token", "list", "--json").json["data"]["tokens"]
+    assert [row["client"] for row in live if not row.get("revoked_at_ms")] == ["codex"]
+
+
+def test_where_names_every_folder_and_makes_none(sh: Shell) -> None:
+    said = sh("where", "--json").json["data"]
+    assert (said["store"], said["exists"]) == (str(sh.dir), False)
+    assert "(not made yet)" in sh("where").out
+    assert not sh.dir.exists()
+    sh("init")
+    assert sh("where", "--json").json["data"]["exists"] is True
