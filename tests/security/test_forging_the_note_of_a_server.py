@@ -78,7 +78,7 @@ def victim() -> Iterator[subprocess.Popen[bytes]]:
 def clone(tmp_path: Path) -> Clone:
     made = Clone(tmp_path, {"a": ""})
     assert made.run("note", "The store is there.").code == 0
-    write_private(made.dir / "token", b"lh_" + b"0" * 64)
+    write_private(made.store / "token", b"lh_" + b"0" * 64)
     return made
 
 
@@ -133,8 +133,8 @@ def test_no_process_is_signalled_and_no_token_is_sent_on_the_word_of_a_note(
     clone: Clone, listener: Listener, victim: subprocess.Popen[bytes], knows_start: bool
 ) -> None:
     start = locate.process_start(victim.pid) if knows_start else 1
-    forge(clone.dir, pid=victim.pid, process_start=start, url=listener.url)
-    write_private(clone.dir / "server.lock", b"")
+    forge(clone.store, pid=victim.pid, process_start=start, url=listener.url)
+    write_private(clone.store / "server.lock", b"")
     assert clone.run("status").code == 0
     for words in (("down",), ("down", "--force")):
         assert "no server is running" in clone.run(*words).out

@@ -53,11 +53,11 @@ def test_a_task_reads_no_transcript_that_its_spawner_could_not(lh: Lh, other: Pa
     spawn = {"tool": "docs.transcripts.search", "args": {"query": "cache"}}
     stranger = lh("system.token.create", role="agent")["id"]
     Outsider(lh, stranger)("tool.task_spawn", **spawn)
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert status(lh, "PROC-001")["cause"] == "forbidden"
     assert "is the cache cold" not in str(lh("tool.output_fetch", task_id="PROC-001"))
     lh("tool.task_spawn", **spawn)
-    loop(lh, "carry_out_next")
+    loop(lh, "carry_out")
     assert "is the cache cold" in str(lh("tool.output_fetch", task_id="PROC-002"))
 
 
