@@ -11,11 +11,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from longhouse.kernel.private_files import read_private
+
 __all__ = ["tracked_path"]
 
 _EXTENDED = 0x4000
 _LONG_NAME = 0xFFF
 _STAT_BYTES = 40
+_MOST = 1 << 30
 _DIGEST_BYTES = (20, 32)
 """SHA-1 and SHA-256."""
 
@@ -32,9 +35,11 @@ def tracked_path(git_dir: Path, folder: str) -> str | None:
     wanted = os.fsencode(folder).lower()
     for path in (git_dir / "index", *sorted(git_dir.glob("sharedindex.*"))):
         try:
-            data = path.read_bytes()
+            data = read_private(path, others=True, most=_MOST)
         except FileNotFoundError:
             continue
+        except OSError:  # a link or a pipe: git did not write that
+            return folder
         if found := _search(data, wanted):
             return os.fsdecode(found)
     return None

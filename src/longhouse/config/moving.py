@@ -15,21 +15,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longhouse.config.folder import check_folder
-from longhouse.config.projects import Index, ProjectEntry, write_record
+from longhouse.config.projects import Index, ProjectEntry, write_id, write_record
 from longhouse.kernel.errors import Conflict, StoreUnusable
 
-__all__ = ["HOLDING", "MOVING", "REMOVING", "begin", "finish", "settle"]
+__all__ = ["ADOPT", "MOVE", "begin", "finish", "settle"]
 
-MOVING = "moving"
-REMOVING = "removing"
-HOLDING = "holding"
-"""The folder has arrived; what came with it must be held before anyone may use it."""
+ADOPT = "adopt"
+MOVE = "move"
+"""Why a store moves: an adopted one is held before anyone may use it, one's own is not."""
+
+_MOVING, _REMOVING, _ARRIVED = "moving", "removing", "arrived"
 
 
-def begin(index: Index, project: ProjectEntry, source: Path) -> ProjectEntry:
-    """Name the move of the store in `source` to `project.store` in the index."""
+def begin(index: Index, project: ProjectEntry, source: Path, why: str) -> ProjectEntry:
+    """Name the move of the store in `source` to `project.store` in the index.
+
+    The project's id is written first, so that whoever is killed finds the move again.
+    """
     check_folder(source)
-    if project.store.exists():
+    if project.store.exists() and project.store != source:
         try:
             project.store.rmdir()
         except OSError as error:
@@ -38,17 +42,21 @@ def begin(index: Index, project: ProjectEntry, source: Path) -> ProjectEntry:
                 recovery="name a folder that does not exist, or move that one away",
             ) from error
     known = tuple(path for path in (*project.formerly, source) if path != project.store)
-    started = project._replace(formerly=tuple(dict.fromkeys(known)), moving=MOVING)
+    step = _ARRIVED if project.store == source else _MOVING
+    started = project._replace(formerly=tuple(dict.fromkeys(known)), moving=f"{why}-{step}")
+    write_id(started)
     with index.change() as listed:
         listed[started.id] = started
     return started
 
 
-def finish(index: Index, project: ProjectEntry, *, then: str = "") -> ProjectEntry:
-    """Do what is left of a move; `then` is the step that follows it, if any."""
-    source, target = project.formerly[-1], project.store
+def finish(index: Index, project: ProjectEntry) -> ProjectEntry:
+    """Do what is left of a move; `settle` ends it."""
+    target = project.store
+    why, _, step = project.moving.partition("-")
     try:
-        if project.moving == MOVING:
+        if step == _MOVING:
+            source = project.formerly[-1]
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if source.exists() and not target.exists():
                 _rename_or_copy(source, target)
@@ -58,14 +66,15 @@ def finish(index: Index, project: ProjectEntry, *, then: str = "") -> ProjectEnt
                     recovery=f"bring it back with `longhouse restore`, or start an empty one after "
                     f"`longhouse project forget {project.id[:8]}`",
                 )
-            project = _step(index, project, REMOVING)
-        if project.moving == REMOVING:
+            step, project = _REMOVING, _step(index, project, f"{why}-{_REMOVING}")
+        if step == _REMOVING:
+            source = project.formerly[-1]
             if source.exists():
                 shutil.rmtree(source)
-            project = _step(index, project, HOLDING)
+            project = _step(index, project, f"{why}-{_ARRIVED}")
     except OSError as error:
         raise StoreUnusable.folder(target, error) from error
-    return project if then else settle(index, project)
+    return project
 
 
 def settle(index: Index, project: ProjectEntry) -> ProjectEntry:

@@ -35,6 +35,7 @@ __all__ = [
     "name_of",
     "new_id",
     "record_of",
+    "write_id",
     "write_record",
 ]
 
@@ -235,12 +236,18 @@ def write_record(project: ProjectEntry) -> None:
     """Write the project into its store's folder and its id into its git directory."""
     text = json.dumps(project.shown(), indent=1).encode() + b"\n"
     write_private(project.store / RECORD_NAME, text)
-    if project.git_dir is not None and git_id(project.git_dir) != project.id:
-        path = id_file(project.git_dir)
-        try:
-            write_private(path, project.id.encode() + b"\n")
-        except OSError as error:
-            raise StoreUnusable(
-                f"{path} cannot be written: {error.strerror}",
-                recovery="make the git directory writable, or name a store with --dir",
-            ) from error
+    write_id(project)
+
+
+def write_id(project: ProjectEntry) -> None:
+    """Write the project's id into its git directory, if it has one."""
+    if project.git_dir is None or git_id(project.git_dir) == project.id:
+        return
+    path = id_file(project.git_dir)
+    try:
+        write_private(path, project.id.encode() + b"\n")
+    except OSError as error:
+        raise StoreUnusable(
+            f"{path} cannot be written: {error.strerror}",
+            recovery="make the git directory writable, or name a store with --dir",
+        ) from error

@@ -104,9 +104,8 @@ class StorePlace(NamedTuple):
     @property
     def cache(self) -> Path:
         """The folder for worktrees and scratch files; without a home directory, in the store."""
-        known = self.project or record_of(self.folder)
-        if known is not None:
-            return known.cache
+        if self.project is not None:
+            return self.project.cache
         base = self.homes.cache
         name = _unique(self.folder) if self.chosen else self.folder.name
         return base / name if base else self.folder / "cache"
@@ -123,6 +122,8 @@ class StorePlace(NamedTuple):
                 recovery="finish it with `longhouse up`",
             )
         if self.old is None:
+            if self.chosen and self.project is None and _in_a_work_tree(self.folder):
+                check_tracked(self.folder)
             return
         check_tracked(self.old)
         raise OldStore(
@@ -140,10 +141,13 @@ class StorePlace(NamedTuple):
                 self._check_present(self.project)
             elif not self.chosen:
                 self._register()
-            elif not self.folder.is_dir():
+            elif not _holds_a_store(self.folder):
                 # Not its parents: such a path is probably a typo.
-                self.folder.mkdir(mode=0o700)
+                self.folder.mkdir(mode=0o700, exist_ok=True)
                 self._record()
+            elif record_of(self.folder) is None:
+                with suppress(OSError):  # a store of an earlier version, on a full disk
+                    self._record()
         except OSError as error:
             raise StoreUnusable.folder(self.folder, error) from error
 
@@ -220,13 +224,13 @@ def _named(path: Path, cwd: Path, homes: Homes) -> StorePlace:
         moved = (f"the store in {folder} has moved to {project.store}",)
         told = moved if project.store != folder else ()
         return _at(project, cwd, homes, chosen=True, notices=told)
-    record = record_of(folder)
-    old = folder if _holds_a_store(folder) and _in_a_work_tree(folder) else None
+    inside, holds = _in_a_work_tree(folder), _holds_a_store(folder)
+    record = None if inside else record_of(folder)
     if record is not None:
         found = _at(record._replace(store=folder), cwd, homes, chosen=True)
-        return found._replace(project=None, git_dir=None, old=old)
-    here = project_root(cwd)
-    root = folder.parent if folder.name == DIR_NAME and _holds_a_store(folder) else here
+        return found._replace(project=None, git_dir=None)
+    old = folder if holds and inside else None
+    root = folder.parent if folder.name == DIR_NAME and holds else project_root(cwd)
     return StorePlace(homes, folder, root, name_of(root), chosen=True, old=old)
 
 
@@ -287,8 +291,8 @@ def _at(
     notices: tuple[str, ...] = (),
 ) -> StorePlace:
     """The place of a project's store, for a caller who may be elsewhere."""
-    root, workspace = project.root, project.workspace
-    here = project_root(cwd)
+    here, workspace = project_root(cwd), project.workspace
+    root = project.root if project.root.is_dir() else here
     if chosen and here != root and (here / ".git").exists():
         if name_of(here) == workspace:
             raise Conflict(

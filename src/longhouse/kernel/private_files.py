@@ -41,10 +41,10 @@ def open_private(path: Path, flags: int, *, others: bool = False) -> int:
     return descriptor
 
 
-def read_private(path: Path, *, others: bool = False) -> bytes:
-    """The contents of the file, up to a megabyte."""
+def read_private(path: Path, *, others: bool = False, most: int = MOST_BYTES) -> bytes:
+    """The contents of the file, by default up to a megabyte."""
     with os.fdopen(open_private(path, os.O_RDONLY, others=others), "rb") as file:
-        return file.read(MOST_BYTES)
+        return file.read(most)
 
 
 def write_private(path: Path, content: bytes) -> None:

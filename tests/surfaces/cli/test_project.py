@@ -226,7 +226,7 @@ def test_the_folder_of_a_postgres_store_is_adopted_and_its_work_is_not_held(
     assert ran.code == 0, ran.err
     assert "kept" in sh("log").out
     assert not (sh.root / ".longhouse").exists()
-    assert (sh.dir / "token").exists()
+    assert not (sh.dir / "token").exists()  # whoever made the folder knows it
     (job,) = sh("job", "list", "--json").json["data"]["jobs"]
     assert not job.get("held")
 
@@ -264,3 +264,84 @@ def test_where_names_every_folder_and_makes_none(sh: Shell) -> None:
     assert not sh.dir.exists()
     sh("init")
     assert sh("where", "--json").json["data"]["exists"] is True
+
+
+def put_armed(folder: Path) -> Path:
+    """A store that would run something: a rule, and a git directory that a runner would use."""
+    made = load({"dir": str(folder.parent.parent / "made")}, environ={}, cwd=folder.parent)
+    with House(made) as house:
+        rule = {"tool": "bash", "pattern": "make *", "workspace": "acme"}
+        assert house.call("tool.policy_allow", rule).success
+    (made.dir / "project.json").unlink()
+    made.dir.rename(folder)
+    (folder / "token").write_text("lh_" + "0" * 64)
+    (folder / "worktrees" / "acme" / "JOB-001.git").mkdir(parents=True)
+    return folder
+
+
+def rules(sh: Shell) -> list[str]:
+    found = sh("policy", "show", "--json").json["data"]["rules"]
+    return [row["pattern"] for row in found]
+
+
+def test_what_an_adopted_folder_would_act_by_is_taken_from_it(sh: Shell) -> None:
+    put_armed(sh.root / ".longhouse")
+    ran = sh("init", "--client", "codex")
+    assert "set aside" in ran.err
+    assert not (sh.dir / "token").exists()
+    assert not (sh.dir / "worktrees").exists()
+    assert rules(sh) == []
+
+
+def test_an_adopted_store_is_held_whatever_database_is_named_meanwhile(
+    sh: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_armed(sh.root / ".longhouse")
+    monkeypatch.setenv("LONGHOUSE_DB", str(tmp_path / "mine.db"))
+    assert sh("init", "--client", "codex").code == 0
+    monkeypatch.delenv("LONGHOUSE_DB")
+    assert rules(sh) == []
+
+
+@pytest.mark.parametrize("name", ["_rename_or_copy", "_step", "settle"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_killed_adoption_is_finished_with_all_held(
+    sh: Shell, name: str, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_armed(sh.root / ".longhouse")
+    real = getattr(moving, name)
+
+    def dies(*args: object) -> object:
+        if after:
+            real(*args)
+        raise SystemExit(9)
+
+    monkeypatch.setattr(moving, name, dies)
+    with pytest.raises(SystemExit):
+        sh("init", "--client", "codex")
+    monkeypatch.setattr(moving, name, real)
+    said = sh("status", "--json").json
+    assert said["ok"] or said["error"]["code"] == "OLD_STORE"
+    assert sh("init", "--client", "codex").code == 0
+    assert rules(sh) == []
+    assert not (sh.root / ".longhouse").exists()
+    assert len(list(sh.dir.parent.glob("acme-*"))) >= 1
+
+
+def test_a_killed_move_of_ones_own_store_withdraws_nothing(
+    sh: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sh("init", "--client", "codex")
+    assert sh("policy", "allow", "bash", "make *").code == 0
+    before = rules(sh)
+
+    def dies(*_: object) -> None:
+        raise SystemExit(9)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moving, "_step", dies)
+        with pytest.raises(SystemExit):
+            sh("project", "move", str(sh.root.parent / "new"))
+    assert sh("init", "--client", "codex").code == 0
+    assert (rules(sh), sh.dir) == (before, sh.root.parent / "new")
+    assert before

@@ -18,7 +18,7 @@ from longhouse.client.locate import LOCK_NAME, recorded, serves
 from longhouse.config import Settings, load
 from longhouse.config import moving as steps
 from longhouse.config.folder import check_folder, check_tracked
-from longhouse.config.projects import Index, ProjectEntry, git_id, id_file, new_id, record_of
+from longhouse.config.projects import Index, ProjectEntry, git_id, id_file, new_id
 from longhouse.config.stores import StorePlace
 from longhouse.kernel.errors import Conflict, UnknownId
 from longhouse.kernel.private_files import open_private
@@ -51,12 +51,7 @@ def adopt_folder(cli: Cli, source: Path) -> Settings:
     project = _prospect(place, source)
     owner = source.stat().st_uid
     with _alone(source):
-        started = steps.begin(index, project, source) if project.store != source else project
-        if project.store == source:
-            started = project._replace(moving=steps.HOLDING)
-            with index.change() as listed:
-                listed[started.id] = started
-        settings = _arrive(cli, index, started)
+        settings = _arrive(cli, index, steps.begin(index, project, source, steps.ADOPT))
     cli.out.note("note", f"adopted {source}, owned by {_name(owner)}; it is now {settings.dir}")
     return settings
 
@@ -64,9 +59,8 @@ def adopt_folder(cli: Cli, source: Path) -> Settings:
 def _prospect(place: StorePlace, source: Path) -> ProjectEntry:
     """What the adopted store will be: beside the others, or where the user put it."""
     store = source if place.chosen else place.folder
-    known = record_of(source)
     return ProjectEntry(
-        id=known.id if known else new_id(),
+        id=new_id(),
         root=place.root,
         git_dir=None if place.chosen else place.git_dir,
         store=store,
@@ -90,6 +84,8 @@ def adopt_here(cli: Cli, project: ProjectEntry) -> Settings:
             recovery=f"disconnect it first: longhouse project forget {place.project.id[:8]}",
         )
     moved = project._replace(root=place.root, git_dir=place.git_dir)
+    if moved.moving:
+        return _arrive(cli, place.homes.need_index(), moved)
     steps.settle(place.homes.need_index(), moved)
     return _again(cli)
 
@@ -105,28 +101,32 @@ def move_to(cli: Cli, target: Path) -> Settings:
         )
     target = Path(os.path.realpath(target.absolute().parent), target.name)
     with _alone(project.store):
-        started = steps.begin(index, project._replace(store=target), project.store)
-        _move_tokens(settings, target)
-        steps.finish(index, started)
-    return _again(cli)
+        started = steps.begin(index, project._replace(store=target), project.store, steps.MOVE)
+        return _arrive(cli, index, started)
 
 
 def _arrive(cli: Cli, index: Index, project: ProjectEntry) -> Settings:
-    """Finish a move, hold what came with the store, and open it to everyone."""
+    """Finish a move, hold what came with an adopted store, and open it to everyone."""
     before = cli.settings
     source = project.formerly[-1] if project.formerly else project.store
-    project = steps.finish(index, project, then=steps.HOLDING)
+    project = steps.finish(index, project)
     place = before.place._replace(
         folder=project.store, project=project._replace(moving=""), old=None
     )
-    db = _db_in(project.store, before)
-    settings = before._replace(dir=project.store, db=db, place=place)
     _move_tokens(before._replace(dir=source, db=_db_in(source, before)), project.store)
-    if settings.is_sqlite and Path(settings.db).exists():
-        from longhouse.surfaces.cli.holding import hold_what_came
+    if project.moving.startswith(steps.ADOPT):
+        from longhouse.surfaces.cli.holding import disarm_folder, hold_what_came
 
-        for text in hold_what_came(settings):
+        for text in disarm_folder(project.store):
             cli.out.note("note", text)
+        # What lies in the folder, whatever database the user has named.
+        own, artifacts = project.store / "longhouse.db", project.store / "artifacts"
+        if own.exists():
+            there = before._replace(
+                dir=project.store, db=str(own), artifacts=artifacts, place=place
+            )
+            for text in hold_what_came(there):
+                cli.out.note("note", text)
     steps.settle(index, project)
     return _again(cli)
 

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhouse.config import Settings
+from longhouse.kernel.contributions import HeldBack
 from longhouse.surfaces.client_tokens import known_tokens
 
 if TYPE_CHECKING:
     from longhouse.house import House
 
-__all__ = ["hold_what_came"]
+__all__ = ["disarm_folder", "hold_what_came"]
+
+_SET_ASIDE = ("cache", "sessions", "worktrees")
+"""Folders that a runner would act on: git directories with settings, sessions to resume."""
+
+
+def disarm_folder(store: Path) -> Iterator[str]:
+    """Take from an adopted folder what would act by itself: tokens, addresses, git directories."""
+    from longhouse.runner.host.identity import forget_host_id
+
+    for name in ("token", "server.json"):  # whoever made the folder knows them
+        (store / name).unlink(missing_ok=True)
+    for host in sorted((store / "tasks").glob("*")):
+        forget_host_id(host)
+    found = [name for name in _SET_ASIDE if (store / name).exists()]
+    for name in found:
+        (store / name).rename(store / f"{name}.set-aside")
+    if found:
+        yield f"set aside in {store}: {', '.join(found)}; nothing uses them, delete them at will"
 
 
 def hold_what_came(settings: Settings) -> Iterator[str]:
@@ -24,7 +44,7 @@ def hold_what_came(settings: Settings) -> Iterator[str]:
     from longhouse.kernel.clock import RandomIds, SystemClock
     from longhouse.kernel.contributions import Arrival
     from longhouse.store.tx import Call
-    from longhouse.store.upkeep.arriving import arrived, disowned
+    from longhouse.store.upkeep.arriving import arrived
     from longhouse.surfaces.cli.upkeep import held_lines
 
     with House(settings) as house:
@@ -35,12 +55,20 @@ def hold_what_came(settings: Settings) -> Iterator[str]:
         for name in names:
             found = house.db.write(name, lambda tx: arrived(tx, arrivers, arrival), call)
             held += [one._replace(id=f"{name} {one.id}") for one in found]
-        if foreign and names:
-            held += house.db.write(names[0], disowned, call)
+        if foreign:
+            held += list(_revoked(house))
         listed = house.call("workspace.list").envelope["result"]["workspaces"]
     sizes = [f"{row['workspace']} ({row['seq']} events)" for row in listed]
     yield f"it holds the workspaces {', '.join(sizes)}" if sizes else "it holds no workspace"
     yield from held_lines(held)
+
+
+def _revoked(house: House) -> Iterator[HeldBack]:
+    """Revoke every token of the store; says which."""
+    for row in house.call("system.token.list").envelope["result"]["tokens"]:
+        if not row.get("revoked_at_ms"):
+            house.call("system.token.revoke", {"id": row["id"]})
+            yield HeldBack("token", row["id"], row.get("name") or "")
 
 
 def _is_known(house: House, settings: Settings) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def _row(project: ProjectEntry) -> dict[str, Any]:
 def run_adopt(cli: Cli, what: str) -> Shown:
     from longhouse.surfaces.cli.adopting import adopt_folder, adopt_here, chosen
 
-    folder = Path(what).absolute()
+    named = Path(what).absolute()
+    folder = Path(os.path.realpath(named.parent), named.name)
     known = _index().of_store(folder)
     if known is None and folder.is_dir():
         settings = adopt_folder(cli, folder)
