@@ -52,7 +52,7 @@ def test_a_sign_of_life_from_the_future_is_one() -> None:
 @pytest.mark.proves("OPS-014")
 def test_the_environment_sets_the_minutes(tmp_path: Path) -> None:
     def minutes(**environ: str) -> int:
-        return load(environ=environ, cwd=tmp_path).agent_stale_minutes
+        return load(environ={"HOME": "/nowhere", **environ}, cwd=tmp_path).agent_stale_minutes
 
     assert minutes() == 15
     assert minutes(LONGHOUSE_AGENT_STALE_MINUTES="5") == 5

@@ -48,9 +48,10 @@ PLANS = {
     "tracked_all": ["PRIMARY KEY (ws=? AND bead_id>?)"],
 }
 
-UPKEEP = ("reservations_ended", "incursions_over", "agents_newest")
-"""These read whole tables: `verify`, the incursions every ten minutes, and the identities by last
-activity, since every sign of life would have to update an index on that."""
+UPKEEP = ("reservations_ended", "incursions_over", "agents_newest", "agents_void", "agents_clamp")
+"""These read whole tables: `verify`, the incursions every ten minutes, the identities by last
+activity, since every sign of life would have to update an index on that, and what an import or a
+clock that jumped makes of all identities."""
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);

@@ -13,7 +13,7 @@ from longhouse.house import registry
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
 
-LEADS = {"jobs.cancel", "jobs.message", "jobs.requeue", "jobs.update"}
+LEADS = {"jobs.cancel", "jobs.message", "jobs.requeue", "jobs.update", "tool.task_release"}
 DECIDES = {
     "system.token.create",
     "system.token.list",

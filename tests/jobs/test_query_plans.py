@@ -84,8 +84,8 @@ ON_POSTGRES = {
     "radar_of_task": "jobs_of_task",
     "usage_of_task": "jobs_of_task",
 }
-OF_UPKEEP = {"refs_to_processes"}
-"""Read all jobs, once per removal of old output: too rare to justify an index."""
+OF_UPKEEP = {"claims_of_nobody", "refs_to_processes"}
+"""Read all jobs, once per import or removal of old output: too rare to justify an index."""
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);

@@ -9,7 +9,7 @@ from longhouse.kernel.private_files import read_private
 
 __all__ = ["DIR_NAME", "common_git_folder", "git_folder", "project_root", "worktree_root"]
 
-_WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+)$", re.MULTILINE)
+_WORKTREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(\S.*)$", re.MULTILINE)
 DIR_NAME = ".longhouse"
 """The folder in a repository that may contain limits (`config.toml`) for everyone who clones it."""
 

@@ -86,7 +86,7 @@ def agents(cli: Cli) -> Iterator[CheckResult]:
 
 
 def _is_old(version: str) -> bool:
-    found = re.search(r"(\d+)\.(\d+)", version)
+    found = re.search(r"(\d{1,6})\.(\d{1,6})", version)
     return found is not None and (int(found[1]), int(found[2])) < OLDEST_CODEX
 
 
