@@ -11,7 +11,6 @@ import shlex
 import stat
 from pathlib import Path
 
-from longhouse.config.git_index import tracked_path
 from longhouse.config.places import git_folder, worktree_root
 from longhouse.kernel.errors import Forbidden
 
@@ -80,6 +79,8 @@ def check_tracked(folder: Path) -> None:
     git_dir = git_folder(root) if (root / ".git").exists() else None
     if git_dir is None:
         return
+    from longhouse.config.git_index import tracked_path  # only a store in a work tree needs it
+
     path = tracked_path(git_dir, str(real.relative_to(root)))
     if path is not None:
         at, inside = shlex.quote(str(root)), shlex.quote(str(real.relative_to(root)))

@@ -28,7 +28,6 @@ from longhouse.kernel.errors import (
     Unauthenticated,
 )
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.labels import spellings
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, decode, split_common
 from longhouse.store.database import LONG, QUICK, Database
@@ -223,6 +222,8 @@ class Dispatcher:
             for vouch in self.registry.vouchers:
                 if vouch(tx, name):
                     tx.by = tx.by._replace(who=name, named=True)
+                from longhouse.kernel.labels import spellings
+
                 for other in spellings(name):  # a label that reads like another's name
                     vouch(tx, other)
         if key:

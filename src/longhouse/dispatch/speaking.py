@@ -13,7 +13,6 @@ from typing import NamedTuple
 from longhouse.dispatch.calls import Caller
 from longhouse.facts import HouseFacts
 from longhouse.kernel.errors import Forbidden, LonghouseError, UnknownWorkspace
-from longhouse.kernel.labels import refuse_rank
 from longhouse.kernel.registry import Command, Outline, Role
 from longhouse.kernel.standing import Standing
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
@@ -64,6 +63,8 @@ def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: 
         return Speaker(caller.agent, by._replace(who=caller.agent, named=True))
     claimed = agent_id or caller.said
     if claimed and not by.leads:
+        from longhouse.kernel.labels import refuse_rank
+
         refuse_rank("agent_id", claimed)
         return Speaker(claimed, by, claims=claimed)
     trusted = claimed or caller.name

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from longhouse.kernel.disguise import hides_in_json
 from longhouse.kernel.effort import spend
 from longhouse.kernel.secret_shapes import SHAPES, Span, open_from, secret_spans
 
@@ -79,6 +78,9 @@ _ANY_CASE = _by_stem(sorted(_FOLDED))
 _PATTERNS = tuple((word, re.compile(look)) for word, look in _LOOKS.values())
 
 
+_PRINTABLE = bytes(range(32, 127)) + b"\t\n\r"
+
+
 def is_suspect(raw: bytes) -> bool:
     """Whether a serialized answer may hold a secret: rarely a false alarm, never a miss."""
     spend(len(raw))
@@ -95,6 +97,10 @@ def is_suspect(raw: bytes) -> bool:
                         return True
     if any(stem in raw and pattern.search(raw) for stem, pattern in _PATTERNS):
         return True
+    if b"\\u00" not in raw and b"\\b" not in raw and not raw.translate(None, _PRINTABLE):
+        return False  # most answers: nothing in them could disguise anything
+    from longhouse.kernel.disguise import hides_in_json
+
     return hides_in_json(raw)
 
 

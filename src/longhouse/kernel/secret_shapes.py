@@ -12,9 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from longhouse.kernel.disguise import views
 from longhouse.kernel.effort import spend
+
+if TYPE_CHECKING:
+    from longhouse.kernel.disguise import Unmasked
 
 __all__ = [
     "LONGEST",
@@ -262,6 +265,18 @@ class _ByLiteral:
 
 _ALL = _ByLiteral(SHAPES)
 _OURS = _ByLiteral(SHAPES[:1])
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def views(text: str) -> Iterable[Unmasked]:
+    """The other ways to read a text, if it may hide something."""
+    if text.isascii() and not _CONTROL.search(text):
+        return ()
+    from longhouse.kernel.disguise import views as found
+
+    return found(text)
 
 
 def secret_spans(text: str) -> list[Span]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from longhouse.kernel.advice import Advice
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
@@ -39,7 +38,6 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import Tx, Wait
 
 __all__ = [
-    "advise",
     "claim",
     "heard",
     "held",
@@ -169,25 +167,6 @@ def list_hosts(tx: Tx, req: ListHosts) -> HostList:
         for row in tx.all(sql.hosts_all, limit=req.limit)
     ]
     return HostList(hosts=hosts, count=len(hosts))
-
-
-@room.advises
-def advise(tx: Tx) -> Advice:
-    """Say in `status` which hosts with unfinished tasks are silent or frozen."""
-    found = tx.all(sql.hosts_in_trouble, since=tx.now_ms - SILENT_MS, limit=_PAGE)
-    if not found:
-        return Advice()
-    named = ", ".join(f"{row['host_id']} ({state_of(tx, row)})" for row in found[:3])
-    return Advice(
-        fingerprint=f"hosts(lost={len(found)})",
-        suggestions=[
-            Suggestion(
-                ListHosts(),
-                f"processes cannot be reached: their host is {named}",
-                action_id="next::tool.hosts",
-            )
-        ],
-    )
 
 
 @room.provides("jobs.processes_wait")

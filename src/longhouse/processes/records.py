@@ -10,6 +10,7 @@ import msgspec
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion, UnknownId
 from longhouse.kernel.refs import seq_ref
 from longhouse.kernel.tool_tasks import ENDED
+from longhouse.processes.advice import SILENT_MS
 from longhouse.processes.frames import STREAM, Frame, frame_from, log_id, log_path
 from longhouse.processes.room import sql
 from longhouse.processes.spec import TaskSpec
@@ -31,9 +32,6 @@ __all__ = [
     "state_of",
     "view_of",
 ]
-
-SILENT_MS = 30_000
-"""How long after the last call from its runner a host counts as silent."""
 
 
 def ref_of(n: int) -> str:

@@ -8,6 +8,7 @@ __all__ = ["room", "sql"]
 room = Room(
     "processes",
     modules=(
+        "advice",
         "appending",
         "arriving",
         "calling",

@@ -20,7 +20,6 @@ from pathlib import Path
 from longhouse.kernel.clock import Reading
 from longhouse.kernel.errors import StoreBusy
 from longhouse.store.engine import CommitSignal, Lost
-from longhouse.store.watching import watch
 
 __all__ = ["Gate"]
 
@@ -69,6 +68,8 @@ class Gate:
 
     def signal(self) -> CommitSignal:
         """A signal that becomes readable when any process counts up."""
+        from longhouse.store.watching import watch
+
         return watch(self._path)
 
     def close(self) -> None:

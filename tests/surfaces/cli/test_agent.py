@@ -41,7 +41,7 @@ def silent(root: Path, name: str, scope: str = "src/*", minutes: int = 20) -> No
     """An identity taken here that reserved a scope and was last seen that long ago."""
     import time
 
-    settings = load(environ={}, cwd=root)
+    settings = load(cwd=root)
     clock = ManualClock(time.time_ns() // 1_000_000 - minutes * MINUTE)
     with House(settings, clock=clock, ids=CountedIds()) as house:
         token = house.call("agents.register", {"name": name}).envelope["result"]["agent_token"]
