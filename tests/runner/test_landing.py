@@ -288,6 +288,35 @@ def test_a_runner_killed_while_it_lands_has_landed_once_after_the_next_sweep(
     git(root, "fsck", "--strict", "--no-dangling")
 
 
+@pytest.mark.parametrize("again", [put("more.txt", "x"), put("new.txt", "newer")])
+def test_what_a_job_changes_after_its_landing_went_unrecorded_is_landed_too(
+    rig: Rig, again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = rig.context.root
+    change = f"{again} if os.path.exists('new.txt') else {put('new.txt', 'new')}"
+    job = rig.job(f"{change}; done({rig.note()!r})")
+    worker = rig.claim(job)
+    with monkeypatch.context() as patched:
+        patched.setattr(worktrees, "follow", killed)
+        with pytest.raises(Killed):
+            worker()
+    assert shows(root, "new.txt") == "new"
+    rig("jobs.requeue", job=job)
+    worktree = worktrees.worktree_of(
+        root, rig.context.cache, "acme", job, store=rig.context.home
+    )
+    assert worktree.has_landed()
+    rig.claim(job)()
+    assert rig.status(job) == "DONE", rig.view(job)
+    name, text = ("more.txt", "x") if "more" in again else ("new.txt", "newer")
+    assert shows(root, name) == text
+    assert (root / name).read_text() == text
+
+
+def killed(*_args: Any) -> None:
+    raise Killed
+
+
 def test_worktrees_are_swept_by_the_state_of_their_jobs(rig: Rig) -> None:
     home = rig.context.cache / "worktrees" / "acme"
     failed = rig.run(f"{put('new.txt', 'new')}; answer('FAILED', summary='no')")

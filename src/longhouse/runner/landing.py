@@ -208,6 +208,9 @@ class LandedBranch:
         except FAILED:
             return False
 
+    def tree_of(self, commit: str) -> str:
+        return self._commits.tree_of(commit)
+
     def head(self) -> str:
         return self._theirs.git("rev-parse", "--verify", "HEAD^{commit}").decode().strip()
 

@@ -227,8 +227,8 @@ class Worktree:
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         try:
             with self._alone():
-                tree = self._ours.git("write-tree").decode().strip()
-                LandedBranch(theirs, self._ours).prepared(note["base"], tree, message)
+                branch = LandedBranch(theirs, self._ours)
+                branch.prepared(self._start(note, branch), self._tree(), message)
         except NotLanded as error:
             return f"its changes do not land on {BRANCH}: {error}"
         except FAILED as error:
@@ -261,16 +261,17 @@ class Worktree:
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
 
-        def about_to(commit: str) -> None:
-            self._write_note({**self._read_note(), "commit": commit})
-
         try:
             with self._alone():
                 branch = LandedBranch(theirs, self._ours)
+                tree = self._tree()
+
+                def about_to(commit: str) -> None:
+                    self._write_note({**self._read_note(), "commit": commit, "tree": tree})
+
                 commit = note.get("commit")
-                if not (commit and branch.has(commit)):
-                    tree = self._ours.git("write-tree").decode().strip()
-                    commit = branch.land(note["base"], tree, message, about_to)
+                if not (note.get("tree") == tree and branch.has(commit)):
+                    commit = branch.land(self._start(note, branch), tree, message, about_to)
                 at = commit or branch.tip().commit
                 return BroughtHome(commit, left=follow(theirs, at, self._ours.git_dir))
         except NotLanded as error:
@@ -279,14 +280,33 @@ class Worktree:
             return BroughtHome(held=f"its changes do not land on {BRANCH}: {said(error)}")
 
     def has_landed(self) -> str | None:
-        """The commit that was landed, if a run stopped before it was recorded."""
+        """The commit that was landed, if a run stopped before it was recorded.
+
+        None if the job has run again since and the latest patch is another one.
+        """
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         commit: str | None = note.get("commit")
         try:
-            return commit if commit and LandedBranch(theirs, self._ours).has(commit) else None
+            same = commit is not None and note.get("tree") == self._tree()
+            return commit if same and LandedBranch(theirs, self._ours).has(commit or "") else None
         except FAILED:
             return None
+
+    def _tree(self) -> str:
+        """The tree of the latest patch."""
+        return self._ours.git("write-tree").decode().strip()
+
+    def _start(self, note: dict[str, Any], branch: LandedBranch) -> str:
+        """What the patch is merged from: an earlier run's commit, if just that was landed.
+
+        Otherwise lines that both runs changed would conflict with themselves.
+        """
+        base: str = note["base"]
+        commit, tree = note.get("commit"), note.get("tree")
+        if commit and tree and branch.has(commit) and branch.tree_of(commit) == tree:
+            return str(commit)
+        return base
 
     @property
     def is_here(self) -> bool:
