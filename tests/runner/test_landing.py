@@ -283,7 +283,7 @@ def test_a_runner_killed_while_it_lands_has_landed_once_after_the_next_sweep(
     assert git(root, "rev-list", "--count", LANDED).strip() == "2"
     assert (root / "new.txt").read_text() == "new"
     assert git(root, "status", "--porcelain") == ""
-    assert [one.name for one in (rig.context.cache / "worktrees" / "acme").iterdir()] == ["lock"]
+    assert list((rig.context.cache / "worktrees" / "acme").iterdir()) == []
     assert len(git(root, "worktree", "list").splitlines()) == 1
     git(root, "fsck", "--strict", "--no-dangling")
 
@@ -302,9 +302,7 @@ def test_what_a_job_changes_after_its_landing_went_unrecorded_is_landed_too(
             worker()
     assert shows(root, "new.txt") == "new"
     rig("jobs.requeue", job=job)
-    worktree = worktrees.worktree_of(
-        root, rig.context.cache, "acme", job, store=rig.context.home
-    )
+    worktree = worktrees.worktree_of(root, rig.context.cache, "acme", job, store=rig.context.home)
     assert worktree.has_landed()
     rig.claim(job)()
     assert rig.status(job) == "DONE", rig.view(job)
@@ -315,6 +313,34 @@ def test_what_a_job_changes_after_its_landing_went_unrecorded_is_landed_too(
 
 def killed(*_args: Any) -> None:
     raise Killed
+
+
+def test_stores_with_caches_of_their_own_land_one_after_another(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = rig.context.root
+    monkeypatch.setattr(worktrees, "WAIT_S", 0)
+    other = worktrees.Worktree(root, rig.base / "elsewhere", "JOB-001", store=rig.context.home)
+    seen = []
+
+    def meanwhile(*_args: Any) -> None:
+        with pytest.raises(worktrees.NoWorktree) as refused:
+            other.open()
+        seen.append(refused.value.message)
+
+    monkeypatch.setattr(worktrees, "follow", meanwhile)
+    job = work(rig, put("new.txt", "new"))
+    assert rig.status(job) == "DONE"
+    assert "longhouse.lock" in seen[0]
+    other.open()
+
+
+def test_the_lock_of_a_repository_is_not_followed_to_another_file(rig: Rig) -> None:
+    (rig.base / "kept").write_text("kept")
+    (rig.context.root / ".git" / "longhouse.lock").symlink_to(rig.base / "kept")
+    job = work(rig, put("new.txt", "new"))
+    assert rig.status(job) != "DONE"
+    assert (rig.base / "kept").read_text() == "kept"
 
 
 def test_worktrees_are_swept_by_the_state_of_their_jobs(rig: Rig) -> None:

@@ -12,7 +12,6 @@ through them: whatever the agent does to `.git`, configuration, attributes or ho
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -29,11 +28,15 @@ from longhouse.runner.changed_files import TreeWatch, as_reported, left_out
 from longhouse.runner.following import HOW, follow
 from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
 from longhouse.runner.landing import BRANCH, CommitMessage, LandedBranch, NotLanded, worktrees
+from longhouse.runner.locks import held_among_others
 
 __all__ = ["BroughtHome", "NoWorktree", "Worktree", "worktree_of"]
 
 PATCH_BYTES = 256 << 20
 """Larger patches are not applied: a patch must fit into memory, and no one would review it."""
+
+WAIT_S = 300
+"""Longer than a landing takes; whoever can write to the repository could hold its lock for ever."""
 
 FOLLOW = f"To follow: {HOW}"
 MOST_NAMED = 10
@@ -85,7 +88,6 @@ class Worktree:
         self._store = store
         self._ours = Repository(home / f"{job}.git", self.path)
         self._note = home / f"{job}.json"
-        self._lock = home / "lock"
         self.trouble: str | None = None
         """Why nothing could be landed when the worktree was made."""
 
@@ -107,7 +109,7 @@ class Worktree:
             inside = "agents can write there; set LONGHOUSE_CACHE to a folder outside"
             raise PermissionError(errno.EPERM, inside, str(self.path.parent))
         self._clear()
-        with self._alone():
+        with _alone(repository):
             self._forget_in(repository)
             self.path.mkdir(mode=0o700)
             private(self._ours.git_dir, self.path, objects, object_format)
@@ -226,7 +228,7 @@ class Worktree:
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         try:
-            with self._alone():
+            with _alone(theirs):
                 branch = LandedBranch(theirs, self._ours)
                 branch.prepared(self._start(note, branch), self._tree(), message)
         except NotLanded as error:
@@ -262,15 +264,15 @@ class Worktree:
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
 
         try:
-            with self._alone():
+            with _alone(theirs):
                 branch = LandedBranch(theirs, self._ours)
                 tree = self._tree()
 
                 def about_to(commit: str) -> None:
                     self._write_note({**self._read_note(), "commit": commit, "tree": tree})
 
-                commit = note.get("commit")
-                if not (note.get("tree") == tree and branch.has(commit)):
+                commit: str | None = note.get("commit")
+                if not (commit and note.get("tree") == tree and branch.has(commit)):
                     commit = branch.land(self._start(note, branch), tree, message, about_to)
                 at = commit or branch.tip().commit
                 return BroughtHome(commit, left=follow(theirs, at, self._ours.git_dir))
@@ -288,8 +290,9 @@ class Worktree:
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         commit: str | None = note.get("commit")
         try:
-            same = commit is not None and note.get("tree") == self._tree()
-            return commit if same and LandedBranch(theirs, self._ours).has(commit or "") else None
+            if commit and note.get("tree") == self._tree():
+                return commit if LandedBranch(theirs, self._ours).has(commit) else None
+            return None
         except FAILED:
             return None
 
@@ -326,7 +329,7 @@ class Worktree:
             repository = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         self._clear()
         if repository is not None:
-            with suppress(*FAILED), self._alone():
+            with suppress(*FAILED), _alone(repository):
                 self._forget_in(repository)
 
     def _forget_in(self, repository: Repository) -> None:
@@ -358,12 +361,17 @@ class Worktree:
                 folder.unlink()
             shutil.rmtree(folder, ignore_errors=True)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Lock out this store's other runners: git's own locks fail instead of waiting."""
-        with self._lock.open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+
+@contextmanager
+def _alone(repository: Repository) -> Iterator[None]:
+    """Lock out all others that land there, of any store: git's own locks fail instead of waiting.
+
+    The lock is in the directory that all work trees of the repository share.
+    """
+    asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = Path(os.fsdecode(repository.git(*asked).rstrip(b"\n")))
+    with held_among_others(common / "longhouse.lock", WAIT_S):
+        yield
 
 
 def _pattern(name: bytes) -> bytes:
