@@ -163,6 +163,21 @@ def test_only_the_branch_that_is_checked_out_moves(
     assert (files(root), git(root, "status", "--porcelain")) == (before, "")
 
 
+def test_a_branch_that_is_checked_out_at_the_last_moment_is_the_one_that_moves(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, commit = moved(root)
+
+    def meanwhile(run: Callable[..., bytes], _: Repository) -> bytes:
+        git(root, "switch", "-qc", "feature")
+        return run()
+
+    git_that(monkeypatch, "update-ref", "-m", does=meanwhile)
+    assert follows(root, commit) is None
+    assert git(root, "rev-parse", "main", "feature").split() == [head, commit]
+    assert git(root, "status", "--porcelain") == ""
+
+
 @pytest.mark.parametrize("touched", [False, True])
 @pytest.mark.parametrize("at", ["read-tree", "update-ref"])
 def test_a_fast_forward_that_fails_midway_is_put_back_or_told(

@@ -16,7 +16,16 @@ from typing import NamedTuple
 from longhouse.kernel.trim import clip_text
 from longhouse.runner.git import FAILED, Repository, said
 
-__all__ = ["BRANCH", "CommitMessage", "Commits", "LandedBranch", "NotLanded", "Tip", "worktrees"]
+__all__ = [
+    "BRANCH",
+    "REF",
+    "CommitMessage",
+    "Commits",
+    "LandedBranch",
+    "NotLanded",
+    "Tip",
+    "worktrees",
+]
 
 BRANCH = "longhouse/landed"
 REF = f"refs/heads/{BRANCH}"

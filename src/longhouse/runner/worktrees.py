@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.arming import Changed, arming
+from longhouse.runner.arming import Changed, arming, imports
 from longhouse.runner.changed_files import TreeWatch, as_reported, left_out
 from longhouse.runner.following import HOW, follow
 from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
-from longhouse.runner.landing import BRANCH, CommitMessage, LandedBranch, NotLanded, worktrees
+from longhouse.runner.landing import BRANCH, REF, CommitMessage, LandedBranch, NotLanded, worktrees
 from longhouse.runner.locks import held_among_others
 
 __all__ = ["BroughtHome", "NoWorktree", "Worktree", "worktree_of"]
@@ -41,6 +41,7 @@ WAIT_S = 300
 FOLLOW = f"To follow: {HOW}"
 MOST_NAMED = 10
 _GITLINK = b"160000 "
+_LINK = b"120000"
 _EVERY = "--ignore-submodules=none"
 
 
@@ -191,22 +192,39 @@ class Worktree:
     def armed(self) -> dict[str, str]:
         """The files of the latest patch that need a person's word, each with the reason."""
         raw = self._diff("--raw", "--no-renames", "--no-abbrev", "-z", _EVERY).split(b"\0")
-        found, links = [], self._links()
+        links, imported = self._followed(self._ours.git("ls-files", "--stage", "-z"))
+        found = []
         for about, name in zip(raw[::2], raw[1::2], strict=False):
             path = os.fsdecode(name)
             found.append(Changed(path, about[8:14].decode(), links.get(path, "")))
-        return arming(found, links)
+        return arming(found, links, imported | self._imported_there())
 
-    def _links(self) -> dict[str, str]:
-        """Every symbolic link in the tree of the latest patch, with its target."""
-        listed = self._ours.git("ls-files", "--stage", "-z").split(b"\0")
-        links = {}
-        for entry in listed:
+    def _imported_there(self) -> set[str]:
+        """What instruction files import where the patch would be landed, if that has moved."""
+        note, found = self._read_note(), set[str]()
+        theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
+        for ref in ("HEAD", REF):
+            commit = theirs.asks("rev-parse", "--verify", "-q", f"{ref}^{{commit}}")
+            if commit and commit != note["base"]:
+                listed = self._ours.git("ls-tree", "-r", "-z", "--full-tree", commit)
+                found |= self._followed(listed)[1]
+        return found
+
+    def _followed(self, listed: bytes) -> tuple[dict[str, str], set[str]]:
+        """Every symbolic link of a tree with its target, and what its instruction files import."""
+        modes, blobs = {}, {}
+        for entry in listed.split(b"\0")[:-1]:
             about, _, name = entry.partition(b"\t")
-            if about.startswith(b"120000 "):
-                target = self._ours.git("cat-file", "blob", about.split()[1].decode())
-                links[os.fsdecode(name)] = os.fsdecode(target)
-        return links
+            mode, *others = about.split()  # a blob with its stage, or with its kind
+            path = os.fsdecode(name)
+            modes[path], blobs[path] = mode, max(others, key=len)
+
+        def read(path: str) -> bytes:
+            return self._ours.git("cat-file", "blob", blobs[path].decode())
+
+        links = {path: os.fsdecode(read(path)) for path in modes if modes[path] == _LINK}
+        files = [path for path in modes if modes[path] + b" " != _GITLINK]
+        return links, imports(files, links, lambda path: read(path).decode("utf-8", "replace"))
 
     def shown(self, paths: Iterable[str]) -> str:
         """The changes of some files, as a diff."""
@@ -217,7 +235,11 @@ class Worktree:
 
     def obstacle(self) -> str | None:
         """Why the latest patch waits for a person; None if it can be landed."""
-        if not (armed := self.armed()):
+        try:
+            armed = self.armed()
+        except FAILED as error:
+            return f"it cannot be told whether it arms a later session: {said(error)}"
+        if not armed:
             return None
         names = [f"{path} ({why})" for path, why in armed.items()][:MOST_NAMED]
         more = f" and {len(armed) - MOST_NAMED} more" if len(armed) > MOST_NAMED else ""
