@@ -335,6 +335,24 @@ def test_stores_with_caches_of_their_own_land_one_after_another(
     other.open()
 
 
+def test_a_lock_that_another_user_has_made_is_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def refused(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError
+        return opened(path, flags, *more, **named)
+
+    with locks.held_among_others(tmp_path / "lock", 0):
+        monkeypatch.setattr(os, "open", refused)
+        with pytest.raises(TimeoutError), locks.held_among_others(tmp_path / "lock", 0):
+            pass
+    with locks.held_among_others(tmp_path / "lock", 0):
+        pass
+
+
 def test_the_lock_of_a_repository_is_not_followed_to_another_file(rig: Rig) -> None:
     (rig.base / "kept").write_text("kept")
     (rig.context.root / ".git" / "longhouse.lock").symlink_to(rig.base / "kept")

@@ -41,8 +41,11 @@ def held_among_others(path: Path, wait_s: float) -> Iterator[None]:
 
     Raises TimeoutError. The file stays, so that everybody locks the same one.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(path, flags, 0o666)
+    flags = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags | os.O_RDWR, 0o666)  # as NFS wants it
+    except PermissionError:
+        handle = os.open(path, flags | os.O_RDONLY, 0o666)  # another user has made it
     try:
         until = time.monotonic() + wait_s
         while True:
