@@ -283,9 +283,82 @@ def test_a_runner_killed_while_it_lands_has_landed_once_after_the_next_sweep(
     assert git(root, "rev-list", "--count", LANDED).strip() == "2"
     assert (root / "new.txt").read_text() == "new"
     assert git(root, "status", "--porcelain") == ""
-    assert [one.name for one in (rig.context.cache / "worktrees" / "acme").iterdir()] == ["lock"]
+    assert list((rig.context.cache / "worktrees" / "acme").iterdir()) == []
     assert len(git(root, "worktree", "list").splitlines()) == 1
     git(root, "fsck", "--strict", "--no-dangling")
+
+
+@pytest.mark.parametrize("again", [put("more.txt", "x"), put("new.txt", "newer")])
+def test_what_a_job_changes_after_its_landing_went_unrecorded_is_landed_too(
+    rig: Rig, again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = rig.context.root
+    change = f"{again} if os.path.exists('new.txt') else {put('new.txt', 'new')}"
+    job = rig.job(f"{change}; done({rig.note()!r})")
+    worker = rig.claim(job)
+    with monkeypatch.context() as patched:
+        patched.setattr(worktrees, "follow", killed)
+        with pytest.raises(Killed):
+            worker()
+    assert shows(root, "new.txt") == "new"
+    rig("jobs.requeue", job=job)
+    worktree = worktrees.worktree_of(root, rig.context.cache, "acme", job, store=rig.context.home)
+    assert worktree.has_landed()
+    rig.claim(job)()
+    assert rig.status(job) == "DONE", rig.view(job)
+    name, text = ("more.txt", "x") if "more" in again else ("new.txt", "newer")
+    assert shows(root, name) == text
+    assert (root / name).read_text() == text
+
+
+def killed(*_args: Any) -> None:
+    raise Killed
+
+
+def test_stores_with_caches_of_their_own_land_one_after_another(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = rig.context.root
+    monkeypatch.setattr(worktrees, "WAIT_S", 0)
+    other = worktrees.Worktree(root, rig.base / "elsewhere", "JOB-001", store=rig.context.home)
+    seen = []
+
+    def meanwhile(*_args: Any) -> None:
+        with pytest.raises(worktrees.NoWorktree) as refused:
+            other.open()
+        seen.append(refused.value.message)
+
+    monkeypatch.setattr(worktrees, "follow", meanwhile)
+    job = work(rig, put("new.txt", "new"))
+    assert rig.status(job) == "DONE"
+    assert "longhouse.lock" in seen[0]
+    other.open()
+
+
+def test_a_lock_that_another_user_has_made_is_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def refused(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError
+        return opened(path, flags, *more, **named)
+
+    with locks.held_among_others(tmp_path / "lock", 0):
+        monkeypatch.setattr(os, "open", refused)
+        with pytest.raises(TimeoutError), locks.held_among_others(tmp_path / "lock", 0):
+            pass
+    with locks.held_among_others(tmp_path / "lock", 0):
+        pass
+
+
+def test_the_lock_of_a_repository_is_not_followed_to_another_file(rig: Rig) -> None:
+    (rig.base / "kept").write_text("kept")
+    (rig.context.root / ".git" / "longhouse.lock").symlink_to(rig.base / "kept")
+    job = work(rig, put("new.txt", "new"))
+    assert rig.status(job) != "DONE"
+    assert (rig.base / "kept").read_text() == "kept"
 
 
 def test_worktrees_are_swept_by_the_state_of_their_jobs(rig: Rig) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
-from longhouse.runner.arming import Changed, arming, reason
+from longhouse.runner.arming import Changed, arming, imports, reason
 from longhouse.runner.landing import CommitMessage
 from longhouse.runner.settling import sweep
 from longhouse.runner.worktrees import worktree_of
@@ -67,6 +67,31 @@ def test_links_and_submodules_that_lead_to_such_a_file_count() -> None:
     assert not arming([Changed("tools/other", "100644")], there)
 
 
+TREE = {
+    "CLAUDE.md": "@docs/style.md\nSee also @docs/Words.md, and ask me@example.md.\n@~/own.md",
+    "docs/style.md": "@deep/more.md\n@../shared/rules.md",
+    "docs/deep/more.md": "@../style.md",
+    "docs/target.md": "@beside.md",
+    "src/AGENTS.md": "@../not/yet.md",
+    "free.md": "@docs/free.md",
+}
+LINKS = {"pkg/AGENTS.md": "../docs/target.md", "shared": "kept"}
+
+
+@pytest.mark.parametrize(
+    "path,held",
+    [
+        *((one, True) for one in ("docs/style.md", "docs/words.md", "docs/deep/more.md")),
+        *((one, True) for one in ("DOCS/Style.md", "not/yet.md", "kept/rules.md")),
+        *((one, True) for one in ("pkg/beside.md", "docs/beside.md", "docs/target.md")),
+        *((one, False) for one in ("docs/free.md", "free.md", "example.md", "docs/style.md/x")),
+    ],
+)
+def test_what_instruction_files_import_needs_a_word_however_far_away(path: str, held: bool) -> None:
+    told = imports([*TREE, *LINKS], LINKS, TREE.__getitem__)
+    assert bool(arming([Changed(path, "100644")], LINKS, told)) is held
+
+
 @pytest.fixture
 def rig(make_rig: Callable[..., Rig]) -> Rig:
     rig = make_rig()
@@ -104,6 +129,30 @@ def test_nothing_of_such_a_change_is_landed_by_itself(rig: Rig, attack: str) -> 
     assert "a later session would run or follow" in view["job"]["changes"]
     assert (git(root, "rev-parse", "HEAD"), sorted(root.iterdir())) == before
     assert git(root, "branch", "--list", "longhouse/landed") == ""
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_file_that_goes_into_every_later_prompt_is_not_landed_by_itself(
+    rig: Rig, when: str
+) -> None:
+    root = rig.context.root
+
+    def named() -> None:
+        (root / "CLAUDE.md").write_text("@docs/style.md\n")
+        git(root, "add", ".")
+        git(root, "commit", "-qm", "instructions")
+
+    (root / "docs").mkdir()
+    (root / "docs" / "style.md").write_text("@more.md\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "style")
+    if when == "before":
+        named()
+    else:
+        rig.before_slice(1, named)
+    job = rig.run(f"open('docs/more.md', 'w').write('PLANTED'); done({rig.note()!r})")
+    assert rig.status(job) == "QUEUED"
+    assert "docs/more.md (an instruction file imports it" in rig.view(job)["job"]["changes"]
 
 
 def apply(rig: Rig, job: str, *flags: str) -> tuple[int, str]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-__all__ = ["Changed", "arming", "reason"]
+from longhouse.runner.instructions import SUFFIXES, beside, imports_of
+
+__all__ = ["Changed", "arming", "imports", "reason"]
 
 _AGENT = "an agent's settings: its hooks and servers start with a session"
 _TOLD = "instructions that every later agent follows"
@@ -100,6 +102,8 @@ _IGNORED = re.compile(
 )
 _LINK, _SUBMODULE = "120000", "160000"
 _HOPS = 10
+MOST_READ = 2_000
+"""Files read for their imports. A job that adds more must first change one that is held."""
 
 
 class Changed(NamedTuple):
@@ -110,18 +114,59 @@ class Changed(NamedTuple):
     target: str = ""
 
 
-def arming(changes: Iterable[Changed], links: Mapping[str, str]) -> dict[str, str]:
+def arming(
+    changes: Iterable[Changed], links: Mapping[str, str], imported: Iterable[str] = ()
+) -> dict[str, str]:
     """The paths that need a person's word, each with the reason.
 
     `links` are all symbolic links of the tree after the change: what a link with such a name
-    leads to counts as well.
+    leads to counts as well. `imported` is what instruction files name (`imports`).
     """
     behind = {_through(path, links): why for path in links if (why := reason(path)) is not None}
+    told = frozenset(imported)
     found = {}
     for one in changes:
         if why := _why(one, behind):
             found[one.path] = why
+        elif _folded_path(one.path) in told:
+            found[one.path] = f"an instruction file imports it: {_TOLD}"
     return found
+
+
+def imports(names: Iterable[str], links: Mapping[str, str], read: Callable[[str], str]) -> set[str]:
+    """The paths that the instruction files of a tree import, or those imports do, in folded form.
+
+    `names` are all files and links of the tree; `read` gives the text of a file. An import is
+    meant from the place of a link and from that of its target; if it names a link, both count.
+    """
+    spelled = {_folded_path(name): name for name in names}
+    waiting = [name for name in spelled.values() if reason(name) and _is_prose(name)]
+    seen, found = set(waiting), set[str]()
+    for name in waiting:  # grows
+        place = _through(name, links)
+        target = spelled.get(place)
+        if target is None or target in links:
+            continue
+        for word in _named_in(read(target)):
+            for start in {name, target}:
+                path = beside(start, word)
+                reached = {_folded_path(path), _through(path, links)}
+                found |= reached
+                fresh = {spelled[one] for one in reached if one in spelled} - seen
+                if len(seen) < MOST_READ:
+                    seen |= fresh
+                    waiting += sorted(fresh)
+    return found
+
+
+def _is_prose(name: str) -> bool:
+    return name.casefold().endswith(SUFFIXES)
+
+
+def _named_in(text: str) -> set[str]:
+    """What a text imports: a line of its own, as we read it, or a word, as Claude Code does."""
+    words = {word[1:] for word in text.split() if word.startswith("@") and len(word) > 1}
+    return {*imports_of(text), *words, *(word.rstrip(".,;:!?)]}'\"`*") for word in words)}
 
 
 def reason(path: str) -> str | None:

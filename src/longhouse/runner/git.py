@@ -43,6 +43,7 @@ FAILED = (subprocess.SubprocessError, OSError)
 """The exceptions that running git may raise."""
 
 _OFF = {
+    "advice.graftFileDeprecated": "false",
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
     "core.attributesFile": os.devnull,

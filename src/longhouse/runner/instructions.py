@@ -15,7 +15,7 @@ from pathlib import Path
 from longhouse.config import worktree_root
 from longhouse.runner.inside import NotTaken, open_inside
 
-__all__ = ["MOST_BYTES", "instructions"]
+__all__ = ["MOST_BYTES", "SUFFIXES", "beside", "imports_of", "instructions"]
 
 MOST_BYTES = 32_768
 """As much as Codex itself would read; the rest is named, so that the agent can read it."""
@@ -62,9 +62,9 @@ class _Texts:
             return False
         self._seen.add(name)
         self.found.append(f"## {name}\n{text.strip()}")
-        for imported in _imports(text):
+        for imported in imports_of(text):
             if len(self._seen) < MOST_IMPORTS:
-                self.take(_beside(name, imported))
+                self.take(beside(name, imported))
         return True
 
     def _read(self, name: str) -> str | None:
@@ -90,15 +90,15 @@ class _Texts:
 
     def _target(self, name: str) -> str:
         """Where a link of the work tree points, as often `CLAUDE.md -> AGENTS.md`."""
-        return _beside(name, (self._top / name).readlink())
+        return beside(name, (self._top / name).readlink())
 
 
-def _beside(name: str, other: str | Path) -> str:
+def beside(name: str, other: str | Path) -> str:
     """`other`, as a file in the same folder would name it."""
     return os.path.normpath(Path(name).parent / other)
 
 
-def _imports(text: str) -> Iterator[str]:
+def imports_of(text: str) -> Iterator[str]:
     """The paths in lines like `@docs/style.md`, which Claude Code takes for the file's text."""
     for line in text.splitlines():
         word = line.strip()

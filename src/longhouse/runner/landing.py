@@ -16,7 +16,16 @@ from typing import NamedTuple
 from longhouse.kernel.trim import clip_text
 from longhouse.runner.git import FAILED, Repository, said
 
-__all__ = ["BRANCH", "CommitMessage", "Commits", "LandedBranch", "NotLanded", "Tip", "worktrees"]
+__all__ = [
+    "BRANCH",
+    "REF",
+    "CommitMessage",
+    "Commits",
+    "LandedBranch",
+    "NotLanded",
+    "Tip",
+    "worktrees",
+]
 
 BRANCH = "longhouse/landed"
 REF = f"refs/heads/{BRANCH}"
@@ -207,6 +216,9 @@ class LandedBranch:
             return any(self._commits.contains(one, commit) for one in tips)
         except FAILED:
             return False
+
+    def tree_of(self, commit: str) -> str:
+        return self._commits.tree_of(commit)
 
     def head(self) -> str:
         return self._theirs.git("rev-parse", "--verify", "HEAD^{commit}").decode().strip()

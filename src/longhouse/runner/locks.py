@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -11,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["held", "held_folder", "sweep_folders"]
+__all__ = ["held", "held_among_others", "held_folder", "sweep_folders"]
 
 LEFT_BEHIND_S = 60
 """An unlocked folder older than this has no owner: a new one is locked at once."""
+RETRY_S = 0.05
 
 
 @contextmanager
@@ -31,6 +33,33 @@ def held(path: Path, *, wait: bool = True) -> Iterator[None]:
                 if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                     yield
                     return
+
+
+@contextmanager
+def held_among_others(path: Path, wait_s: float) -> Iterator[None]:
+    """Hold a lock file where others may write: no link is followed, and the wait has an end.
+
+    Raises TimeoutError. The file stays, so that everybody locks the same one.
+    """
+    flags = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags | os.O_RDWR, 0o666)  # as NFS wants it
+    except PermissionError:
+        handle = os.open(path, flags | os.O_RDONLY, 0o666)  # another user has made it
+    try:
+        until = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    why = f"another process has held this lock for {wait_s:g} s"
+                    raise TimeoutError(errno.ETIMEDOUT, why, str(path)) from None
+            time.sleep(RETRY_S)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

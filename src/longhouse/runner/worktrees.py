@@ -12,7 +12,6 @@ through them: whatever the agent does to `.git`, configuration, attributes or ho
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -24,20 +23,25 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.arming import Changed, arming
+from longhouse.runner.arming import Changed, arming, imports
 from longhouse.runner.changed_files import TreeWatch, as_reported, left_out
 from longhouse.runner.following import HOW, follow
 from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
-from longhouse.runner.landing import BRANCH, CommitMessage, LandedBranch, NotLanded, worktrees
+from longhouse.runner.landing import BRANCH, REF, CommitMessage, LandedBranch, NotLanded, worktrees
+from longhouse.runner.locks import held_among_others
 
 __all__ = ["BroughtHome", "NoWorktree", "Worktree", "worktree_of"]
 
 PATCH_BYTES = 256 << 20
 """Larger patches are not applied: a patch must fit into memory, and no one would review it."""
 
+WAIT_S = 300
+"""Longer than a landing takes; whoever can write to the repository could hold its lock for ever."""
+
 FOLLOW = f"To follow: {HOW}"
 MOST_NAMED = 10
 _GITLINK = b"160000 "
+_LINK = b"120000"
 _EVERY = "--ignore-submodules=none"
 
 
@@ -85,7 +89,6 @@ class Worktree:
         self._store = store
         self._ours = Repository(home / f"{job}.git", self.path)
         self._note = home / f"{job}.json"
-        self._lock = home / "lock"
         self.trouble: str | None = None
         """Why nothing could be landed when the worktree was made."""
 
@@ -107,7 +110,7 @@ class Worktree:
             inside = "agents can write there; set LONGHOUSE_CACHE to a folder outside"
             raise PermissionError(errno.EPERM, inside, str(self.path.parent))
         self._clear()
-        with self._alone():
+        with _alone(repository):
             self._forget_in(repository)
             self.path.mkdir(mode=0o700)
             private(self._ours.git_dir, self.path, objects, object_format)
@@ -189,22 +192,39 @@ class Worktree:
     def armed(self) -> dict[str, str]:
         """The files of the latest patch that need a person's word, each with the reason."""
         raw = self._diff("--raw", "--no-renames", "--no-abbrev", "-z", _EVERY).split(b"\0")
-        found, links = [], self._links()
+        links, imported = self._followed(self._ours.git("ls-files", "--stage", "-z"))
+        found = []
         for about, name in zip(raw[::2], raw[1::2], strict=False):
             path = os.fsdecode(name)
             found.append(Changed(path, about[8:14].decode(), links.get(path, "")))
-        return arming(found, links)
+        return arming(found, links, imported | self._imported_there())
 
-    def _links(self) -> dict[str, str]:
-        """Every symbolic link in the tree of the latest patch, with its target."""
-        listed = self._ours.git("ls-files", "--stage", "-z").split(b"\0")
-        links = {}
-        for entry in listed:
+    def _imported_there(self) -> set[str]:
+        """What instruction files import where the patch would be landed, if that has moved."""
+        note, found = self._read_note(), set[str]()
+        theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
+        for ref in ("HEAD", REF):
+            commit = theirs.asks("rev-parse", "--verify", "-q", f"{ref}^{{commit}}")
+            if commit and commit != note["base"]:
+                listed = self._ours.git("ls-tree", "-r", "-z", "--full-tree", commit)
+                found |= self._followed(listed)[1]
+        return found
+
+    def _followed(self, listed: bytes) -> tuple[dict[str, str], set[str]]:
+        """Every symbolic link of a tree with its target, and what its instruction files import."""
+        modes, blobs = {}, {}
+        for entry in listed.split(b"\0")[:-1]:
             about, _, name = entry.partition(b"\t")
-            if about.startswith(b"120000 "):
-                target = self._ours.git("cat-file", "blob", about.split()[1].decode())
-                links[os.fsdecode(name)] = os.fsdecode(target)
-        return links
+            mode, *others = about.split()  # a blob with its stage, or with its kind
+            path = os.fsdecode(name)
+            modes[path], blobs[path] = mode, max(others, key=len)
+
+        def read(path: str) -> bytes:
+            return self._ours.git("cat-file", "blob", blobs[path].decode())
+
+        links = {path: os.fsdecode(read(path)) for path in modes if modes[path] == _LINK}
+        files = [path for path in modes if modes[path] + b" " != _GITLINK]
+        return links, imports(files, links, lambda path: read(path).decode("utf-8", "replace"))
 
     def shown(self, paths: Iterable[str]) -> str:
         """The changes of some files, as a diff."""
@@ -215,7 +235,11 @@ class Worktree:
 
     def obstacle(self) -> str | None:
         """Why the latest patch waits for a person; None if it can be landed."""
-        if not (armed := self.armed()):
+        try:
+            armed = self.armed()
+        except FAILED as error:
+            return f"it cannot be told whether it arms a later session: {said(error)}"
+        if not armed:
             return None
         names = [f"{path} ({why})" for path, why in armed.items()][:MOST_NAMED]
         more = f" and {len(armed) - MOST_NAMED} more" if len(armed) > MOST_NAMED else ""
@@ -226,9 +250,9 @@ class Worktree:
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         try:
-            with self._alone():
-                tree = self._ours.git("write-tree").decode().strip()
-                LandedBranch(theirs, self._ours).prepared(note["base"], tree, message)
+            with _alone(theirs):
+                branch = LandedBranch(theirs, self._ours)
+                branch.prepared(self._start(note, branch), self._tree(), message)
         except NotLanded as error:
             return f"its changes do not land on {BRANCH}: {error}"
         except FAILED as error:
@@ -261,16 +285,17 @@ class Worktree:
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
 
-        def about_to(commit: str) -> None:
-            self._write_note({**self._read_note(), "commit": commit})
-
         try:
-            with self._alone():
+            with _alone(theirs):
                 branch = LandedBranch(theirs, self._ours)
-                commit = note.get("commit")
-                if not (commit and branch.has(commit)):
-                    tree = self._ours.git("write-tree").decode().strip()
-                    commit = branch.land(note["base"], tree, message, about_to)
+                tree = self._tree()
+
+                def about_to(commit: str) -> None:
+                    self._write_note({**self._read_note(), "commit": commit, "tree": tree})
+
+                commit: str | None = note.get("commit")
+                if not (commit and note.get("tree") == tree and branch.has(commit)):
+                    commit = branch.land(self._start(note, branch), tree, message, about_to)
                 at = commit or branch.tip().commit
                 return BroughtHome(commit, left=follow(theirs, at, self._ours.git_dir))
         except NotLanded as error:
@@ -279,14 +304,34 @@ class Worktree:
             return BroughtHome(held=f"its changes do not land on {BRANCH}: {said(error)}")
 
     def has_landed(self) -> str | None:
-        """The commit that was landed, if a run stopped before it was recorded."""
+        """The commit that was landed, if a run stopped before it was recorded.
+
+        None if the job has run again since and the latest patch is another one.
+        """
         note = self._read_note()
         theirs = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         commit: str | None = note.get("commit")
         try:
-            return commit if commit and LandedBranch(theirs, self._ours).has(commit) else None
+            if commit and note.get("tree") == self._tree():
+                return commit if LandedBranch(theirs, self._ours).has(commit) else None
+            return None
         except FAILED:
             return None
+
+    def _tree(self) -> str:
+        """The tree of the latest patch."""
+        return self._ours.git("write-tree").decode().strip()
+
+    def _start(self, note: dict[str, Any], branch: LandedBranch) -> str:
+        """What the patch is merged from: an earlier run's commit, if just that was landed.
+
+        Otherwise lines that both runs changed would conflict with themselves.
+        """
+        base: str = note["base"]
+        commit, tree = note.get("commit"), note.get("tree")
+        if commit and tree and branch.has(commit) and branch.tree_of(commit) == tree:
+            return str(commit)
+        return base
 
     @property
     def is_here(self) -> bool:
@@ -306,7 +351,7 @@ class Worktree:
             repository = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
         self._clear()
         if repository is not None:
-            with suppress(*FAILED), self._alone():
+            with suppress(*FAILED), _alone(repository):
                 self._forget_in(repository)
 
     def _forget_in(self, repository: Repository) -> None:
@@ -338,12 +383,17 @@ class Worktree:
                 folder.unlink()
             shutil.rmtree(folder, ignore_errors=True)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Lock out this store's other runners: git's own locks fail instead of waiting."""
-        with self._lock.open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+
+@contextmanager
+def _alone(repository: Repository) -> Iterator[None]:
+    """Lock out all others that land there, of any store: git's own locks fail instead of waiting.
+
+    The lock is in the directory that all work trees of the repository share.
+    """
+    asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = Path(os.fsdecode(repository.git(*asked).rstrip(b"\n")))
+    with held_among_others(common / "longhouse.lock", WAIT_S):
+        yield
 
 
 def _pattern(name: bytes) -> bytes:
