@@ -19,7 +19,7 @@ from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.invariants import complaints
-from longhouse.store.upkeep.tables import sql, workspace_tables
+from longhouse.store.upkeep.tables import sql, unhurried, workspace_tables
 
 __all__ = ["Problem", "Verified", "verify"]
 
@@ -147,6 +147,7 @@ class _Verify:
 
 
 def _listed(check: Callable[[Tx], Iterable[str]], tx: Tx) -> list[str]:
+    unhurried(tx)
     return list(check(tx))
 
 
