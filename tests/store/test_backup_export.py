@@ -393,6 +393,17 @@ def test_an_export_begins_on_a_fresh_connection_if_the_old_one_broke(
     assert exported(lh.house) == whole
 
 
+def test_a_busy_store_is_not_taken_for_damage(lh: Lh, monkeypatch: pytest.MonkeyPatch) -> None:
+    lh("docs.artifact.add", name="a", content="y" * 600)
+
+    def busy(*_: Any) -> bytes:
+        raise StoreBusy
+
+    monkeypatch.setattr(artifacts_of(lh.house).blobs, "get", busy)
+    with pytest.raises(StoreBusy):
+        exported(lh.house, without_damaged=True)
+
+
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
 @pytest.mark.parametrize("what", ["export", "verify", "repair"])
 def test_no_server_ends_upkeep_that_is_busy_with_bytes(

@@ -267,6 +267,8 @@ def is_whole(artifacts: Artifacts, blob: Blob) -> bool:
     try:
         for chunk in chunks_of(artifacts, blob):
             hashed.update(chunk)
+    except StoreBusy:
+        raise  # it says nothing about the bytes
     except LonghouseError:
         return False
     return hashed.hexdigest() == blob.digest
