@@ -211,6 +211,19 @@ def test_output_that_was_left_out_says_so_and_cited_output_never_is(lh: Lh, tmp_
         assert "the export, which left it out: --max-output 0" in error["message"]
 
 
+def test_a_stream_that_was_lost_does_not_take_the_others_with_it(lh: Lh, tmp_path: Path) -> None:
+    runner, task = Runner(lh), spawned(lh)
+    runner.claim()
+    printed(lh, task, "precious result\n")
+    runner.append(task, running(), out(0, "precious result\n"), out(0, "lost", "stderr"), ended())
+    data = exported(lh.house)
+    with other_house(tmp_path / "new") as again:
+        made = imported(again, data)
+        assert (made.outputs, made.without_output) == (1, [task])
+        kept = Lh(again, lh.clock)("tool.output_fetch", task_id=task, stream="stdout")
+        assert "".join(part["text"] for part in kept["parts"]) == "precious result\n"
+
+
 def test_lost_output_is_not_worth_a_retry(lh: Lh) -> None:
     rich(lh)
     folder = task_folder(lh.house.settings.dir, "acme", "PROC-001")
