@@ -13,6 +13,7 @@ from longhouse.config import load
 from longhouse.house import House
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.sweep import sweep
 from longhouse.store.upkeep import back_up, restore, verify
 from tests.contracts.world import build_world, example_args
 from tests.kit import CountedIds, Lh
@@ -220,6 +221,7 @@ def test_a_stream_that_was_lost_does_not_take_the_others_with_it(lh: Lh, tmp_pat
     with other_house(tmp_path / "new") as again:
         made = imported(again, data)
         assert (made.outputs, made.without_output) == (1, [task])
+        sweep(again.db, artifacts_of(again), again.registry.holders, call_of(again), grace_ms=-1)
         kept = Lh(again, lh.clock)("tool.output_fetch", task_id=task, stream="stdout")
         assert "".join(part["text"] for part in kept["parts"]) == "precious result\n"
 
