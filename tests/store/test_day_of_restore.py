@@ -40,6 +40,13 @@ GROWN = {
 }
 
 
+RAN = {
+    "output of PROC-003": "it was running, and its host is not restored",
+    "tool.host_list": "no host is restored",
+    "tool.task_list": "lists PROC-003",
+}
+
+
 def printed(lh: Lh, task: str, text: str, stream: str = "stdout") -> None:
     folder = task_folder(lh.house.settings.dir, "acme", task)
     folder.mkdir(parents=True, exist_ok=True)
@@ -155,7 +162,38 @@ def test_a_restored_backup_answers_every_read_as_the_store_did(lh: Lh, tmp_path:
         run_queued=True,
     )
     with other_house(folder, policy="full-auto") as again:
-        assert differing(before, answers(Lh(again, lh.clock))) == {}
+        found = differing(before, answers(Lh(again, lh.clock)), PATHS | HEADS)
+        assert {name: where for name, where in found.items() if name not in RAN} == {}
+        is_sound(again)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("run_queued", [True, False])
+def test_what_ran_elsewhere_does_not_run_here_whether_or_not_it_is_held(
+    lh: Lh, tmp_path: Path, run_queued: bool
+) -> None:
+    lh("jobs.create", title="Claimed", prompt="P")
+    lh("jobs.claim", runner_id="r1", job="JOB-001")
+    ran, waits = Runner(lh).start(), spawned(lh)
+    house, folder = lh.house, tmp_path / "new"
+    back_up(house.db, artifacts_of(house), house.registry, tmp_path / "b", call_of(house), key=KEY)
+    made = restore(
+        tmp_path / "b",
+        folder / "longhouse.db",
+        folder / "artifacts",
+        house.registry,
+        call_of(house),
+        key=KEY,
+        run_queued=run_queued,
+    )
+    assert len(made.held) == (0 if run_queued else 2)
+    with other_house(folder, policy="full-auto") as again:
+        other = Lh(again, lh.clock)
+        task = other("tool.task_status", task_id=ran)["task"]
+        assert (task["status"], task["cause"]) == ("exited", "host_lost")
+        assert other("open", id="JOB-001")["job"]["status"] == "QUEUED"
+        claimed = Runner(other).claim()
+        assert [one["task_id"] for one in claimed] == ([waits] if run_queued else [])
         is_sound(again)
 
 
