@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from longhouse.kernel.errors import BytesLost, Conflict, StoreBusy
+from longhouse.store import postgres
 from longhouse.store.artifacts.blobs import BytesPlace, LogWriter, QuotaExceeded
 from longhouse.store.artifacts.database import DatabasePlace
 from longhouse.store.artifacts.database.chunks import CHUNK
@@ -346,6 +347,27 @@ def test_a_sweep_waits_for_backups_and_backups_share(held: Held) -> None:
         order.append("backup")
     waiting.join(30)
     assert order == ["backup", "sweep"]
+
+
+def test_a_backup_waits_for_a_long_sweep(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than a write waits for a workspace."""
+    monkeypatch.setattr(postgres, "_SETTINGS", postgres._SETTINGS.replace("'8s'", "'50ms'"))
+    engine, order = PostgresEngine(postgres_url), list[str]()
+
+    def back_up() -> None:
+        with engine.undisturbed(alone=False):
+            order.append("backup")
+
+    waiting = threading.Thread(target=back_up)
+    with engine.undisturbed(alone=True):
+        waiting.start()
+        waiting.join(0.5)
+        order.append("sweep")
+    waiting.join(30)
+    assert order == ["sweep", "backup"]
+    engine.close()
 
 
 def grown(place: BytesPlace, stream: bytes, step: int, *, cap: int | None = None) -> LogWriter:
