@@ -336,7 +336,8 @@ def test_a_table_that_a_room_adds_later_is_exported_without_work(lh: Lh, engine:
     db.close()
 
 
-def test_a_flipped_byte_ends_the_export_by_name_or_is_left_out(lh: Lh) -> None:
+def test_a_flipped_byte_ends_the_export_by_name_or_is_left_out(folder_lh: Lh) -> None:
+    lh = folder_lh
     fill(lh)
     added = lh("docs.artifact.add", name="flipped", content="y" * 600)["artifact"]
     path = artifacts_of(lh.house).path / "blobs" / added["digest"][:2] / added["digest"]
