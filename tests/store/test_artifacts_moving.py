@@ -158,7 +158,7 @@ def test_a_damaged_file_is_named_and_stays_where_it_is(host: Callable[..., Lh]) 
     done = moved(two, folder_of(before), remove=True)
     assert (done.moved, done.damaged, path.exists()) == (0, [digest], True)
     error = two.refused("docs.artifact.show", id=digest)
-    assert (error["code"], error["retryable"]) == ("STORE_ERROR", False)
+    assert (error["code"], error["retryable"]) == ("BYTES_LOST", False)
 
 
 @pytest.mark.parametrize("cap", [None, 30_000])
