@@ -8,7 +8,10 @@ import pytest
 
 from longhouse.dispatch import Caller, ClientSession, dispatcher
 from longhouse.kernel.registry import Role
+from longhouse.kernel.tool_tasks import task_folder
+from longhouse.store.database import LONG, QUICK
 from tests.kit import Lh
+from tests.processes.kit import Runner, ended, out, running, spawned
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("vcs", {"op": "call", "cmd": "vcs.notes.commit", "args": {"content": "x"}}),
@@ -44,6 +47,26 @@ async def test_an_event_loop_carries_out_a_command_by_its_name(lh: Lh) -> None:
     wrong = await lh.house.dispatcher.call_async("statsu", {}, Caller(Role.VIEWER))
     assert wrong.code == "UNKNOWN_CMD"
     assert "'status'" in wrong.envelope["error"]["recovery"]
+
+
+@pytest.mark.anyio
+async def test_bytes_that_a_write_stores_ahead_may_take_their_time(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long read would have been given up."""
+    monkeypatch.setattr("longhouse.store.database.LONG", LONG._replace(seconds=-1.0))
+    text = "much output\n" * (QUICK.units // 8)
+    runner, task = Runner(lh), spawned(lh)
+    runner.claim()
+    runner.append(task, running(), out(0, "much"), ended())
+    folder = task_folder(lh.house.settings.dir, "acme", task)
+    folder.mkdir(parents=True)
+    (folder / "stdout.log").write_text(text)
+    args = {"task_id": task, "workspace": "acme"}
+    call = lh.house.dispatcher.call_async
+    answer = await call("tool.output_store", args, Caller(Role.OPERATOR))
+    assert answer.success, answer.envelope["error"]
+    assert answer.envelope["result"]["bytes"] == len(text)
 
 
 @pytest.mark.anyio

@@ -12,9 +12,11 @@ import psycopg
 import pytest
 
 from longhouse.kernel.errors import BytesLost, Conflict, StoreBusy
+from longhouse.store import postgres
 from longhouse.store.artifacts.blobs import BytesPlace, LogWriter, QuotaExceeded
 from longhouse.store.artifacts.database import DatabasePlace
 from longhouse.store.artifacts.database.chunks import CHUNK
+from longhouse.store.artifacts.database.logs import DatabaseLogs
 from longhouse.store.artifacts.folder import FolderPlace
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.postgres import PostgresEngine
@@ -286,6 +288,28 @@ def test_a_log_that_grows_after_it_was_sealed_spoils_nothing(held: Held) -> None
     assert (size, last.size) == (90_000 + len(BIG), 100_000)
 
 
+@pytest.mark.parametrize("held", ["database"], indirect=True)
+@pytest.mark.parametrize("cap", [None, 100_000])
+def test_a_log_that_grows_while_it_is_copied_is_taken_as_it_was(
+    held: Held, cap: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a cap, its middle is cut out meanwhile, and the copy begins again."""
+    log = grown(held.place, BIG[:90_000], 7000, cap=cap)
+    logs, more = held.again().logs, [BIG[90_000:300_000]]
+    assert isinstance(logs, DatabaseLogs)
+    read = logs._range
+
+    def reading(body: int, offset: int, length: int) -> bytes:
+        if more:
+            log.append(more.pop())
+        return read(body, offset, length)
+
+    monkeypatch.setattr(logs, "_range", reading)
+    blob, size, _ = logs.finish(logs.open(log.name, cap=cap), now_ms=NOW, shared=True)
+    kept = BIG[: cap // 2] + BIG[300_000 - cap // 2 : 300_000] if cap else BIG[:90_000]
+    assert (size, whole(held.place, blob.digest)) == (300_000 if cap else 90_000, kept)
+
+
 def test_sealed_logs_are_swept_and_their_bytes_stay(held: Held) -> None:
     done, more = grown(held.place, BIG, 1 << 20), held.place.logs.open("1.ART-002.log", cap=None)
     more.append(b"still growing")
@@ -323,6 +347,27 @@ def test_a_sweep_waits_for_backups_and_backups_share(held: Held) -> None:
         order.append("backup")
     waiting.join(30)
     assert order == ["backup", "sweep"]
+
+
+def test_a_backup_waits_for_a_long_sweep(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than a write waits for a workspace."""
+    monkeypatch.setattr(postgres, "_SETTINGS", postgres._SETTINGS.replace("'8s'", "'50ms'"))
+    engine, order = PostgresEngine(postgres_url), list[str]()
+
+    def back_up() -> None:
+        with engine.undisturbed(alone=False):
+            order.append("backup")
+
+    waiting = threading.Thread(target=back_up)
+    with engine.undisturbed(alone=True):
+        waiting.start()
+        waiting.join(0.5)
+        order.append("sweep")
+    waiting.join(30)
+    assert order == ["sweep", "backup"]
+    engine.close()
 
 
 def grown(place: BytesPlace, stream: bytes, step: int, *, cap: int | None = None) -> LogWriter:

@@ -6,14 +6,25 @@ import io
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from longhouse.house import House
-from longhouse.kernel.errors import Conflict, LonghouseError, StoreUnusable, UnknownWorkspace
+from longhouse.kernel.errors import (
+    Conflict,
+    LonghouseError,
+    StoreBusy,
+    StoreUnusable,
+    UnknownWorkspace,
+)
 from longhouse.store.artifacts import artifacts_of
+from longhouse.store.queries import Query
+from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep import ArchiveInvalid, export_workspace, verify
 from longhouse.store.upkeep.archive import ArchiveReader, ArchiveWriter
+from longhouse.store.upkeep.repair import repair
 from longhouse.store.upkeep.tables import SHARED, all_tables, workspace_tables
 from tests.kit import Lh
 from tests.store.upkeep_kit import call_of, exported, fill, grow, imported, other_house
@@ -339,3 +350,93 @@ def test_a_flipped_byte_ends_the_export_by_name_or_is_left_out(folder_lh: Lh) ->
         lh.refused("docs.artifact.show", id=added["id"], workspace="copy")["code"] == "UNKNOWN_ID"
     )
     assert lh("docs.artifact.show", id="ART-001", workspace="copy")["count"]
+
+
+CUT = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
+    "application_name = 'longhouse' AND datname = current_database()"
+)
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_a_connection_that_breaks_during_an_export_ends_it(
+    lh: Lh, admin: psycopg.Connection[Any]
+) -> None:
+    fill(lh)
+
+    class Breaking(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if not self.tell():
+                admin.execute(CUT)
+            return super().write(data)
+
+    file = Breaking()
+    with pytest.raises(StoreBusy, match="broke during the export"):
+        export_workspace(lh.house.db, artifacts_of(lh.house), "acme", file, call_of(lh.house))
+    assert file.getvalue().count(b"longhouse.json") == 1
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_an_export_begins_on_a_fresh_connection_if_the_old_one_broke(
+    lh: Lh, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lh)
+    whole = exported(lh.house)
+    engine = lh.house.db.engine
+    schema_version = engine.schema_version
+
+    def before_the_read() -> int:
+        found = schema_version()
+        admin.execute(CUT)
+        return found
+
+    monkeypatch.setattr(engine, "schema_version", before_the_read)
+    assert exported(lh.house) == whole
+
+
+def test_a_busy_store_is_not_taken_for_damage(lh: Lh, monkeypatch: pytest.MonkeyPatch) -> None:
+    lh("docs.artifact.add", name="a", content="y" * 600)
+
+    def busy(*_: Any) -> bytes:
+        raise StoreBusy
+
+    monkeypatch.setattr(artifacts_of(lh.house).blobs, "get", busy)
+    with pytest.raises(StoreBusy):
+        exported(lh.house, without_damaged=True)
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+@pytest.mark.parametrize("what", ["export", "verify", "repair"])
+def test_no_server_ends_upkeep_that_is_busy_with_bytes(
+    lh: Lh, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        lh("docs.artifact.add", name=f"a{n}", content=f"artifact {n}")
+    house, keeper = lh.house, artifacts_of(lh.house)
+    open_reads: list[Tx] = []
+    limits: list[str] = []
+    limit = Query(
+        "limit", "", "SELECT current_setting('idle_in_transaction_session_timeout') AS limit"
+    )
+    read, get = house.db.read, keeper.blobs.get
+
+    def reading(workspace: str, function: Callable[[Tx], Any], call: Call) -> Any:
+        def run(tx: Tx) -> Any:
+            open_reads.append(tx)
+            return function(tx)
+
+        return read(workspace, run, call)
+
+    def got(digest: str, offset: int, length: int) -> bytes:
+        limits.append(open_reads[-1].value(limit))
+        return get(digest, offset, length)
+
+    monkeypatch.setattr(house.db, "read", reading)
+    monkeypatch.setattr(keeper.blobs, "get", got)
+    if what == "export":
+        exported(house)
+    elif what == "verify":
+        is_sound(house)
+    else:
+        repair(house.db, keeper, house.registry, call_of(house), None)
+    assert set(limits) == {"0"}

@@ -13,6 +13,7 @@ from longhouse.config import load
 from longhouse.house import House
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.sweep import sweep
 from longhouse.store.upkeep import back_up, restore, verify
 from tests.contracts.world import build_world, example_args
 from tests.kit import CountedIds, Lh
@@ -36,6 +37,13 @@ OF_THE_HOUSE = {
 GROWN = {
     "ART-002": "a growing log is exported as if it had ended",
     "docs.artifact.list": "imported output is kept as artifacts",
+}
+
+
+RAN = {
+    "output of PROC-003": "it was running, and its host is not restored",
+    "tool.host_list": "no host is restored",
+    "tool.task_list": "lists PROC-003",
 }
 
 
@@ -154,7 +162,38 @@ def test_a_restored_backup_answers_every_read_as_the_store_did(lh: Lh, tmp_path:
         run_queued=True,
     )
     with other_house(folder, policy="full-auto") as again:
-        assert differing(before, answers(Lh(again, lh.clock))) == {}
+        found = differing(before, answers(Lh(again, lh.clock)), PATHS | HEADS)
+        assert {name: where for name, where in found.items() if name not in RAN} == {}
+        is_sound(again)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("run_queued", [True, False])
+def test_what_ran_elsewhere_does_not_run_here_whether_or_not_it_is_held(
+    lh: Lh, tmp_path: Path, run_queued: bool
+) -> None:
+    lh("jobs.create", title="Claimed", prompt="P")
+    lh("jobs.claim", runner_id="r1", job="JOB-001")
+    ran, waits = Runner(lh).start(), spawned(lh)
+    house, folder = lh.house, tmp_path / "new"
+    back_up(house.db, artifacts_of(house), house.registry, tmp_path / "b", call_of(house), key=KEY)
+    made = restore(
+        tmp_path / "b",
+        folder / "longhouse.db",
+        folder / "artifacts",
+        house.registry,
+        call_of(house),
+        key=KEY,
+        run_queued=run_queued,
+    )
+    assert len(made.held) == (0 if run_queued else 2)
+    with other_house(folder, policy="full-auto") as again:
+        other = Lh(again, lh.clock)
+        task = other("tool.task_status", task_id=ran)["task"]
+        assert (task["status"], task["cause"]) == ("exited", "host_lost")
+        assert other("open", id="JOB-001")["job"]["status"] == "QUEUED"
+        claimed = Runner(other).claim()
+        assert [one["task_id"] for one in claimed] == ([waits] if run_queued else [])
         is_sound(again)
 
 
@@ -209,6 +248,20 @@ def test_output_that_was_left_out_says_so_and_cited_output_never_is(lh: Lh, tmp_
         error = other.refused("tool.output_fetch", task_id="PROC-001")
         assert (error["code"], error["retryable"]) == ("OUTPUT_REMOVED", False)
         assert "the export, which left it out: --max-output 0" in error["message"]
+
+
+def test_a_stream_that_was_lost_does_not_take_the_others_with_it(lh: Lh, tmp_path: Path) -> None:
+    runner, task = Runner(lh), spawned(lh)
+    runner.claim()
+    printed(lh, task, "precious result\n")
+    runner.append(task, running(), out(0, "precious result\n"), out(0, "lost", "stderr"), ended())
+    data = exported(lh.house)
+    with other_house(tmp_path / "new") as again:
+        made = imported(again, data)
+        assert (made.outputs, made.without_output) == (1, [task])
+        sweep(again.db, artifacts_of(again), again.registry.holders, call_of(again), grace_ms=-1)
+        kept = Lh(again, lh.clock)("tool.output_fetch", task_id=task, stream="stdout")
+        assert "".join(part["text"] for part in kept["parts"]) == "precious result\n"
 
 
 def test_lost_output_is_not_worth_a_retry(lh: Lh) -> None:

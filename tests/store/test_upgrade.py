@@ -16,12 +16,14 @@ import psycopg
 import pytest
 
 from longhouse.kernel.errors import StoreUnusable
+from longhouse.kernel.tool_tasks import task_folder
 from longhouse.store import migrate
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.upkeep import restore, verify
 from tests.kit import WAITING, Lh, ManualClock
 from tests.plugins.postgres import Databases
+from tests.processes.kit import Runner, ended, out, running, spawned
 from tests.store.upkeep_kit import call_of, exported, fill, imported, other_house
 from tools import keep_store
 
@@ -189,6 +191,30 @@ def test_an_export_of_today_is_imported_tomorrow(
         assert f'"schema":{number}'.encode() in again
         assert b'"calm"' in again
         assert verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True).ok
+
+
+def test_an_import_tomorrow_says_what_the_export_of_today_lacks(
+    tmp_path: Path, next_version: Callable[[], int]
+) -> None:
+    with other_house(tmp_path / "today") as house:
+        lh = Lh(house, ManualClock())
+        added = lh("docs.artifact.add", name="flipped", content="y" * 600)["artifact"]
+        path = artifacts_of(house).path / "blobs" / added["digest"][:2] / added["digest"]
+        path.write_bytes(b"x" * 600)
+        runner = Runner(lh)
+        for text in ("kept", "lost"):
+            task = spawned(lh)
+            runner.claim()
+            runner.append(task, running(), out(0, text), ended())
+        folder = task_folder(tmp_path / "today", "acme", "PROC-001")
+        folder.mkdir(parents=True)
+        (folder / "stdout.log").write_text("kept")
+        data = exported(house, without_damaged=True)
+    next_version()
+    with other_house(tmp_path / "tomorrow") as house:
+        made = imported(house, data)
+        assert (made.outputs, made.without_output) == (1, ["PROC-002"])
+        assert made.damaged == [f"{added['handle']} flipped"]
 
 
 def test_a_backup_of_today_is_restored_tomorrow(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from longhouse.config import load
@@ -71,6 +72,23 @@ def test_lost_short_and_changed_bytes_are_told_apart(folder_lh: Lh) -> None:
         "has no bytes",
         "has the wrong bytes for its digest",
     ]
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_each_artifact_with_a_missing_chunk_is_listed(
+    lh: Lh, admin: psycopg.Connection[Any]
+) -> None:
+    """As after a dump without the bytes."""
+    digests = [
+        lh("docs.artifact.add", name=f"a{n}", content=f"{n}" * 20_000)["artifact"]["digest"]
+        for n in range(3)
+    ]
+    admin.execute("DELETE FROM longhouse.artifact_chunks WHERE n = 1")
+    found = verified(lh, full=True)
+    assert {p.message for p in found.problems} == {
+        f"artifact:{digest[:12]} lacks some of its bytes, or all" for digest in digests
+    }
+    assert (found.artifacts, found.hashed) == (3, 3)
 
 
 def test_a_room_registers_its_own_check_and_a_failing_one_hides_nothing(lh: Lh) -> None:

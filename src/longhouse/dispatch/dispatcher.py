@@ -30,7 +30,7 @@ from longhouse.kernel.errors import (
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, decode, split_common
-from longhouse.store.database import LONG, QUICK, Database
+from longhouse.store.database import LONG, QUICK, STAGING, Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
 if TYPE_CHECKING:
@@ -289,7 +289,9 @@ class Dispatcher:
         workspace, work = prepared.workspace, prepared.work
         outcome: HandlerOutcome | Refused
         if prepared.command.ahead:
-            prepared.made_ahead = (await self.db.read_async(workspace, prepared.work_ahead, call),)
+            larger = STAGING if prepared.writes else LONG
+            ahead = self.db.read_async(workspace, prepared.work_ahead, call, larger=larger)
+            prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
             return outcome

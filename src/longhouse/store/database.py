@@ -9,6 +9,7 @@ that is too much for its kind is abandoned and runs again on the threads for lon
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from longhouse.store.fair import FairPool
 
-__all__ = ["CHECKS", "HOUSE", "LONG", "QUICK", "Database", "Way"]
+__all__ = ["CHECKS", "HOUSE", "LONG", "QUICK", "STAGING", "Database", "Way"]
 
 T = TypeVar("T")
 
@@ -58,6 +59,8 @@ CHECKS = Way("checks", 2, 1, 1 << 30, 5.0)
 QUICK = Way("reader", 4, 2, 1 << 20, 2.0)
 LONG = Way("long", 2, 1, 4 << 30, 10.0, most_waiting=64, paced=True)
 """Whatever is too much for the quick readers: files, long logs, large artifacts."""
+STAGING = Way("staging", 2, 1, 1 << 62, math.inf, most_waiting=64, paced=True)
+"""Bytes that a write stores ahead: the quota limits them, and a write is not given up half-way."""
 HOUSE = ""
 """The owner of reads that no caller asked for."""
 QUEUED_S = 10.0
@@ -112,16 +115,26 @@ class Database:
         return self._lane(workspace).run(write)  # type: ignore[no-any-return]
 
     async def read_async(
-        self, workspace: str, function: Function[T], call: Call, way: Way = QUICK
+        self,
+        workspace: str,
+        function: Function[T],
+        call: Call,
+        way: Way = QUICK,
+        *,
+        larger: Way | None = None,
     ) -> T:
         """The same as `read`, without blocking the event loop."""
         owner = call.by.owner.partition("/")[0]
-        return await self.apart(owner, lambda: self.read(workspace, function, call), way)
+        read = partial(self.read, workspace, function, call)
+        return await self.apart(owner, read, way, larger=larger)
 
-    async def apart(self, owner: str, work: Callable[[], T], way: Way = QUICK) -> T:
+    async def apart(
+        self, owner: str, work: Callable[[], T], way: Way = QUICK, *, larger: Way | None = None
+    ) -> T:
         """Run work that may be repeated on a thread; what is too much for it becomes a long read.
 
-        An owner is the token that a call came with, without the session.
+        An owner is the token that a call came with, without the session. `larger` replaces the
+        long read.
         """
         from asyncio import wrap_future
 
@@ -129,7 +142,7 @@ class Database:
             try:
                 return await wrap_future(self._submit(owner, work, way))
             except Overdrawn:
-                way = LONG
+                way = larger or LONG
         try:
             return await wrap_future(self._submit(owner, work, way))
         except Overdrawn:

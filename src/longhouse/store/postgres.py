@@ -32,6 +32,7 @@ from longhouse.store import migrate
 from longhouse.store.bell import Bell
 from longhouse.store.engine import CommitSignal, Lost
 from longhouse.store.postgres_connection import (
+    ANSWER_S,
     PostgresConnection,
     PostgresSession,
     ServerClock,
@@ -49,6 +50,8 @@ BYTES = 6
 PATIENCE_S = 5.0
 """How long to wait for a connection, and for the outcome of a commit whose answer was lost."""
 UPGRADE_S = 3600.0
+SWEEP_S = 900.0
+"""How long an export or a backup waits for a sweep."""
 LEADER_SILENT_S = 15
 """How long a leader may be silent before another takes over."""
 TRY_AGAIN_S = 1.0
@@ -138,11 +141,19 @@ class PostgresEngine:
 
     @contextmanager
     def undisturbed(self, *, alone: bool) -> Iterator[None]:
-        """Hold the lock of the artifacts' sweep, shared or alone, on a connection of its own."""
+        """Hold the lock of the artifacts' sweep, shared or alone, on a connection of its own.
+
+        Exports wait for a long sweep; a sweep gives way, because maintenance sweeps again later.
+        """
         db = self._connect()
-        lock = "pg_advisory_lock" if alone else "pg_advisory_lock_shared"
         try:
-            PostgresConnection(db).script(f"SELECT {lock}({_SWEEPING})")
+            connection = PostgresConnection(db)
+            if alone:
+                connection.script(f"SELECT pg_advisory_lock({_SWEEPING})")
+            else:
+                connection.script(f"SET lock_timeout TO '{SWEEP_S:.0f}s'")
+                lock = f"SELECT pg_advisory_lock_shared({_SWEEPING})"
+                connection.script(lock, answer_s=SWEEP_S + ANSWER_S)
             yield
         except Lost as lost:
             raise lost.error from lost

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from longhouse.kernel.errors import BytesLost, LonghouseError, UnknownWorkspace
+from longhouse.kernel.errors import BytesLost, LonghouseError, StoreBusy, UnknownWorkspace
 from longhouse.kernel.values import Value
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.keeper import Artifacts, log_name
@@ -26,7 +26,7 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.archive import ArchiveWriter
 from longhouse.store.upkeep.printed import Printed, PrintedStreams, SavedOutput, save
-from longhouse.store.upkeep.tables import Table, workspace_tables
+from longhouse.store.upkeep.tables import Table, unhurried, workspace_tables
 
 __all__ = [
     "FORMAT",
@@ -90,9 +90,16 @@ def export_workspace(
     Damaged artifacts end the export, or are left out. `outputs` has what processes printed, of
     which more than `max_output` bytes of one process are left out unless they are cited.
     """
+    begun = False
 
     def run(tx: Tx) -> ExportSummary:
+        """Runs again if its connection breaks, but `file` cannot take back what was written."""
+        nonlocal begun
+        unhurried(tx)
         export = _Export(tx, artifacts, file, schema, without_damaged)
+        if begun:
+            raise StoreBusy("the connection broke during the export", recovery="export again")
+        begun = True
         return export.run(outputs.listed(tx, max_output) if outputs else ())
 
     with artifacts.undisturbed():
@@ -260,6 +267,8 @@ def is_whole(artifacts: Artifacts, blob: Blob) -> bool:
     try:
         for chunk in chunks_of(artifacts, blob):
             hashed.update(chunk)
+    except StoreBusy:
+        raise  # it says nothing about the bytes
     except LonghouseError:
         return False
     return hashed.hexdigest() == blob.digest

@@ -86,9 +86,15 @@ def import_workspace(
 
     if header.schema == newest():
         return _load(db, artifacts, file, call, workspace, settle, outputs)
-    with _brought_up(header, artifacts, file, call, outputs) as upgraded:
+    with _brought_up(header, artifacts, file, call, outputs) as (first, upgraded):
         made = _load(db, artifacts, upgraded, call, workspace, settle, outputs)
-    return msgspec.structs.replace(made, exported_as=header.workspace)
+    return msgspec.structs.replace(
+        made,
+        exported_as=header.workspace,
+        outputs=first.outputs,
+        without_output=first.without_output,
+        damaged=first.damaged,
+    )
 
 
 def _load(
@@ -120,6 +126,7 @@ def _load(
         ]
         rows_begin = reader.place()
         reader.next()
+    without_output = sorted({one.task for one in contents.outputs if one.missing})
 
     def load(tx: Tx) -> Imported:
         """May run more than once, like any write that shares a commit with others."""
@@ -131,7 +138,9 @@ def _load(
         held = settle(tx)
         if outputs is not None:
             load.receive(outputs, artifacts, contents, printed)
-        return msgspec.structs.replace(made, held=held, outputs=len(printed))
+        return msgspec.structs.replace(
+            made, held=held, outputs=len(printed), without_output=without_output
+        )
 
     try:
         return db.write(workspace, load, call)
@@ -162,8 +171,8 @@ def _brought_up(
     file: BinaryIO,
     call: Call,
     outputs: PrintedStreams | None,
-) -> Iterator[BinaryIO]:
-    """The same export as this Longhouse would have written it.
+) -> Iterator[tuple[Imported, BinaryIO]]:
+    """What is in an export, and the same export as this Longhouse would have written it.
 
     It is loaded into a temporary store with its own schema, which is then migrated like any other,
     so that there is only one way from an old schema to the new one.
@@ -174,12 +183,14 @@ def _brought_up(
             db = Database(SqliteEngine(path, schema=schema))
             try:
                 if schema is not None:
-                    _load(db, artifacts, file, call, header.workspace, lambda _tx: [], outputs)
+                    first = _load(
+                        db, artifacts, file, call, header.workspace, lambda _tx: [], outputs
+                    )
                 else:
                     with TemporaryFile() as upgraded:
                         export_workspace(db, artifacts, header.workspace, upgraded, call)
                         upgraded.seek(0)
-                        yield upgraded
+                        yield first, upgraded
             finally:
                 db.close()
 
@@ -274,9 +285,10 @@ class _Load:
         self.tx.run(artifact_sql.usage_give, bytes=int(self.tx.value(artifact_sql.usage_now) or 0))
         outputs.receive(self.tx, artifacts, printed)
         self.tx.run(artifact_sql.usage_recount)
-        for task, why in {one.task: one.missing for one in contents.outputs}.items():
-            if why:
-                outputs.missing(self.tx, task, f"the export, which left it out: {why}"[:200])
+        kept = {one.task for one, _ in printed}  # one stream is enough to keep a task's output
+        missing = {one.task: one.missing for one in contents.outputs if one.task not in kept}
+        for task, why in missing.items():
+            outputs.missing(self.tx, task, f"the export, which left it out: {why}"[:200])
 
     def finish(self, digests: set[str], damaged: set[str]) -> Imported:
         """Check that everything that was exported is present and consistent."""

@@ -35,3 +35,7 @@ SELECT '' AS message WHERE FALSE
 -- name: orphans
 -- differs because PostgreSQL always enforces foreign keys.
 SELECT '' AS table_name, '' AS parent, 0 AS count WHERE FALSE
+
+-- name: unhurried
+-- differs because only a server ends transactions that wait for long.
+SELECT set_config('idle_in_transaction_session_timeout', '0', true) AS seconds

@@ -23,3 +23,7 @@ DELETE FROM idempotency WHERE ws = :ws
 -- No token of another store opens this one.
 UPDATE tokens SET revoked_at_ms = :now WHERE revoked_at_ms IS NULL
 RETURNING token_id, name
+
+-- name: unhurried
+-- Lift the limit on how long this transaction may wait between two statements.
+SELECT '0' AS seconds

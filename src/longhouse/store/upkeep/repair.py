@@ -17,6 +17,7 @@ from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.exporting import chunks_of, is_whole
+from longhouse.store.upkeep.tables import unhurried
 
 __all__ = ["Repair", "repair"]
 
@@ -50,6 +51,7 @@ def repair(
 
 
 def _damaged(tx: Tx, artifacts: Artifacts) -> list[Blob]:
+    unhurried(tx)
     found, after = [], ""
     while rows := tx.all(artifact_sql.artifacts_stored, after=after, limit=500):
         after = rows[-1]["digest"]

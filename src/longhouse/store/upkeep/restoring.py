@@ -111,9 +111,10 @@ def restore(
 def _arrive(
     db: Database, names: list[str], registry: Registry, arrival: Arrival, call: Call
 ) -> list[HeldBack]:
-    """Disarm what was restored, while the database is not in its place yet."""
-    if not (arrival.foreign or arrival.hold):
-        return []
+    """Disarm what was restored, while the database is not in its place yet.
+
+    Hosts and runners are never restored, so what ran there is ended even if nothing is held.
+    """
     held = []
     for name in names:
         found = db.write(name, lambda tx: arrived(tx, registry.arrivers, arrival), call)

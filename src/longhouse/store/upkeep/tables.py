@@ -20,7 +20,7 @@ from longhouse.store.engine import Row
 from longhouse.store.queries import Queries, Query
 from longhouse.store.tx import Tx
 
-__all__ = ["SHARED", "Table", "all_tables", "sql", "workspace_tables"]
+__all__ = ["SHARED", "Table", "all_tables", "sql", "unhurried", "workspace_tables"]
 
 sql = Queries("longhouse.store.upkeep")
 
@@ -146,6 +146,11 @@ class Table(msgspec.Struct, frozen=True):
 
 def _query(name: str, sqlite: str, postgres: str | None = None) -> Query:
     return Query(f"upkeep.{name}", sqlite, postgres or sqlite)
+
+
+def unhurried(tx: Tx) -> None:
+    """Let a read take its time over bytes: a server would end one that asks nothing for a while."""
+    tx.all(sql.unhurried)
 
 
 def all_tables(tx: Tx) -> list[Table]:

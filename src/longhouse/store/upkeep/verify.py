@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import BytesLost, LonghouseError
 from longhouse.kernel.registry import Registry
 from longhouse.kernel.values import Value
 from longhouse.store.artifacts.keeper import Artifacts
@@ -19,7 +19,7 @@ from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.invariants import complaints
-from longhouse.store.upkeep.tables import sql, workspace_tables
+from longhouse.store.upkeep.tables import sql, unhurried, workspace_tables
 
 __all__ = ["Problem", "Verified", "verify"]
 
@@ -138,15 +138,21 @@ class _Verify:
             return f"has {size} bytes instead of {stored}"
         if self.full or digest.startswith(_SAMPLED):
             self.hashed += 1
-            found = hashlib.sha256()
+            return self._harmed(digest, size)
+        return None
+
+    def _harmed(self, digest: str, size: int) -> str | None:
+        found = hashlib.sha256()
+        try:
             for at in range(0, size, _CHUNK):
                 found.update(self.artifacts.blobs.get(digest, at, min(_CHUNK, size - at)))
-            if found.hexdigest() != digest:
-                return "has the wrong bytes for its digest"
-        return None
+        except BytesLost:
+            return "lacks some of its bytes, or all"
+        return None if found.hexdigest() == digest else "has the wrong bytes for its digest"
 
 
 def _listed(check: Callable[[Tx], Iterable[str]], tx: Tx) -> list[str]:
+    unhurried(tx)
     return list(check(tx))
 
 

@@ -8,6 +8,7 @@ nothing: the digest gets the log's body; should the log grow after all, it first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ __all__ = ["DatabaseLog", "DatabaseLogs", "kept"]
 _STEP = 1 << 20
 _PAGE = 500
 _HASHES = 64
+_TRIES = 5
+"""How often to copy a log whose middle is cut out meanwhile."""
 
 
 class _Row(NamedTuple):
@@ -102,12 +105,19 @@ class DatabaseLogs:
             self._hash(log.name, offset, data, hashed)
         return size
 
-    def finish(self, log: LogWriter, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:  # noqa: ARG002
+    def finish(self, log: LogWriter, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
+        """The bytes so far; those of a log that goes on growing are copied, as it has them then."""
+        for _ in range(_TRIES - 1 if shared else 0):
+            with suppress(StoreBusy):
+                return self._finish(log, now_ms, shared)
+        return self._finish(log, now_ms, shared)
+
+    def _finish(self, log: LogWriter, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
         row = self.row(log.name)
         if row is None:
             return self._finish_older(log, now_ms)
         gap = cut_for(log.cap, row.size, row.gap, self._lines(log.name, row))
-        if gap is not None:
+        if gap is not None or shared:
             stored = self._bytes(log.name, row, gap)
             blob = self._blobs.stage(stored, now_ms=now_ms, digest=None, most=None)
             return blob, row.size, gap
