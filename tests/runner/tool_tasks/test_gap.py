@@ -33,12 +33,12 @@ def test_a_cancel_of_a_started_task_whose_start_was_never_told_ends_its_program(
 ) -> None:
     """The runner starts over before it told the start: the task is queued, and yet it runs."""
     at = speaking()
-    seen: list[str] = []
+    first: list[int] = []
 
     def cancelled_in_the_gap(cmd: str, args: dict[str, Any]) -> None:
-        if cmd == "tool.task_append" and args["revision"] == 1:
-            if not seen:
-                seen.append(args["task_id"])
+        if cmd == "tool.task_append" and args["revision"] in (first or [args["revision"]]):
+            if not first:
+                first.append(args["revision"])
                 at.rig("tool.task_cancel", task_id=args["task_id"], reason="enough")
             raise Conflict("revision: another speaks for this host")
 
@@ -104,3 +104,21 @@ def test_a_stopped_host_is_replaced_and_its_tasks_are_told(
     until(lambda: not lives(frozen), "it was replaced", lambda: str(at.rig.lines))
     at.rig("tool.task_cancel", task_id=task, reason="enough")
     assert at.ended(task)["status"] == "cancelled"
+
+
+def test_tasks_wait_while_the_host_refuses_its_new_speaker(
+    speaking: Callable[..., Speaking],
+) -> None:
+    """The host knows a later revision than the server: none of its tasks fails for that."""
+    at = speaking(begin=False)
+    client = HostClient(at.rig.context.home / "tasks" / "acme")
+    client.ask("fence", revision=2**52)
+    pid = client.ask("list")["pid"]
+    client.close()
+    task = at.spawn("true")
+    at.speaker.start()
+    until(lambda: len(at.rig.told("tasks.trouble")) > 1, "it is refused, again and again")
+    assert "refused its new speaker" in at.rig.told("tasks.trouble")[0]["why"]
+    assert at.rig("tool.task_status", task_id=task)["task"]["status"] == "queued"
+    os.kill(pid, signal.SIGKILL)
+    assert at.ended(task)["exit_code"] == 0

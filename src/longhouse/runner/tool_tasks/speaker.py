@@ -22,7 +22,7 @@ from typing import Any
 from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.errors import Conflict, Forbidden, LonghouseError
 from longhouse.kernel.tool_tasks import host_folder
-from longhouse.runner.host.client import HostClient
+from longhouse.runner.host.client import HostClient, HostUnavailable
 from longhouse.runner.host.door import SOCKET
 from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.runner_context import RunnerContext
@@ -168,7 +168,9 @@ class TaskSpeaker:
         if not (self._folder / SOCKET).exists() and not held:
             return  # there is no host, and nothing to ask it
         said = self._host.ask("fence", revision=self._revision)
-        for task in said.get("tasks", ()):
+        if "error" in said:  # it would refuse every task, and each would be told as failed
+            raise HostUnavailable(f"the process host refused its new speaker: {said['error']}")
+        for task in said["tasks"]:
             if task not in held:
                 self._context.log("task.orphan", task=task)
                 self._host.ask("control", task=task, op="cancel", op_id=f"{task}.orphan")
