@@ -12,7 +12,7 @@ import pytest
 from longhouse.kernel.errors import Conflict
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.host.journal import read_journal
-from tests.runner.host.kit import lives
+from tests.runner.host.kit import PLAIN, lives
 from tests.runner.processes import until
 from tests.runner.tool_tasks.test_speaker import Speaking, speaking
 
@@ -122,3 +122,23 @@ def test_tasks_wait_while_the_host_refuses_its_new_speaker(
     assert at.rig("tool.task_status", task_id=task)["task"]["status"] == "queued"
     os.kill(pid, signal.SIGKILL)
     assert at.ended(task)["exit_code"] == 0
+
+
+@pytest.mark.parametrize("script", ["echo old; exit 3", "trap '' TERM; echo old; sleep 300"])
+def test_a_restored_servers_task_runs_though_the_host_had_its_number_before(
+    speaking: Callable[..., Speaking], script: str
+) -> None:
+    at = speaking(begin=False)
+    client = HostClient(at.rig.context.home / "tasks" / "acme")
+    about = {"task": "PROC-001", "root": str(at.rig.context.root), "made": 1}
+    client.ask(
+        "spawn", **PLAIN, **about, argv=["bash", "-c", script], env={"PATH": "/usr/bin:/bin"}
+    )
+    until(lambda: len(journal(at, "PROC-001")) == (2 if "exit" in script else 1), "as it was")
+    client.close()
+    task = at.spawn("echo", "new")
+    assert task == "PROC-001"
+    at.speaker.start()
+    ended = at.ended(task)
+    assert (ended["status"], ended["exit_code"]) == ("exited", 0)
+    assert (at.rig.context.home / "tasks" / "acme" / task / "stdout.log").read_text() == "new\n"

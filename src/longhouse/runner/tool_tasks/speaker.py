@@ -22,7 +22,7 @@ from typing import Any
 from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.errors import Conflict, Forbidden, LonghouseError
 from longhouse.kernel.tool_tasks import host_folder
-from longhouse.runner.host.client import HostClient, HostUnavailable
+from longhouse.runner.host.client import HostClient
 from longhouse.runner.host.door import SOCKET
 from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.runner_context import RunnerContext
@@ -101,7 +101,7 @@ class TaskSpeaker:
                         continue
                     self._speak(turn)
                     continue
-                except Conflict as error:  # another speaks: wait for our turn again
+                except Conflict as error:  # another speaks, or did: wait for our turn again
                     turn.end()
                     self._context.log("tasks.trouble", why=str(error))
                 except Forbidden as error:  # until the person gives it another token
@@ -169,7 +169,7 @@ class TaskSpeaker:
             return  # there is no host, and nothing to ask it
         said = self._host.ask("fence", revision=self._revision)
         if "error" in said:  # it would refuse every task, and each would be told as failed
-            raise HostUnavailable(f"the process host refused its new speaker: {said['error']}")
+            raise Conflict(f"the process host refused its new speaker: {said['error']}")
         for task in said["tasks"]:
             if task not in held:
                 self._context.log("task.orphan", task=task)
@@ -271,6 +271,8 @@ class TaskSpeaker:
             said = self._host.ask("spawn", revision=self._revision, **request)
         except NotStarted as why:
             return [decided, failed(str(why), why.cause)]
+        if said.get("later"):  # it is still ours to start, unless the server says otherwise
+            raise Conflict(f"{work['task_id']}: {said['error']}")
         if "error" in said:
             return [decided, failed(said["error"], "unstarted")]
         return []
@@ -313,7 +315,7 @@ class TaskSpeaker:
         """Tell the server of a host that does not answer, and replace it once its lease is over."""
         pulse, told = HostPulse(self._folder), True
         while not self._leave.wait(PULSE_S):
-            if not self._stories:
+            if not self._stories and told:
                 continue
             try:
                 if (pid := pulse.feel()) is not None:
