@@ -142,3 +142,35 @@ def test_a_restored_servers_task_runs_though_the_host_had_its_number_before(
     ended = at.ended(task)
     assert (ended["status"], ended["exit_code"]) == ("exited", 0)
     assert (at.rig.context.home / "tasks" / "acme" / task / "stdout.log").read_text() == "new\n"
+
+
+def test_a_host_that_does_not_answer_stays_frozen_however_often_its_runner_asks_for_tasks(
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("pulse.PROBE_S", 0.1), ("speaker.PULSE_S", 0.05), ("speaker.WATCH_MS", 5)):
+        monkeypatch.setattr(f"longhouse.runner.tool_tasks.{name}", value)
+    monkeypatch.setattr("longhouse.runner.tool_tasks.pulse.LEASE_S", 3_600.0)
+    at = speaking()
+    task = at.spawn("sleep", "300")
+
+    def host() -> str:
+        return str(at.rig("tool.task_status", task_id=task)["task"]["host"])
+
+    until(lambda: host() == "connected" and bool(journal(at, task)), "it runs")
+    client = HostClient(at.rig.context.home / "tasks" / "acme")
+    pid = client.ask("list")["pid"]
+    client.close()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until(lambda: host() == "frozen", "it is told of")
+        before = len(at.rig.wire.calls)
+
+        def asked() -> list[bool]:
+            claims = [args for cmd, args in at.rig.wire.calls[before:] if cmd == "tool.task_claim"]
+            return [args["host_answers"] for args in claims if args["limit"]]
+
+        until(lambda: len(asked()) > 3, "its runner asks for tasks")
+        assert set(asked()[1:]) == {False}  # the first may have been on its way
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: host() == "connected", "it answers again")

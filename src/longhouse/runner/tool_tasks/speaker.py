@@ -72,6 +72,8 @@ class TaskSpeaker:
         self._lost = threading.Event()
         self._host_id = ""
         self._revision = 0
+        self._is_felt = True
+        """Whether the host answered its pulse last; every claim tells the server."""
         self._clears_at_ms = 0
 
     @property
@@ -204,7 +206,7 @@ class TaskSpeaker:
             more = {"after": tasks[-1]["task_id"]}
 
     def _claim(self) -> None:
-        claimed = self._ask_for_tasks(CLAIM)
+        claimed = self._ask_for_tasks(CLAIM, host_answers=self._is_felt)
         for work in claimed["tasks"]:
             self._context.log("task.claimed", task=work["task_id"], tool=work["tool"])
             story = self._story(work, set())
@@ -212,7 +214,7 @@ class TaskSpeaker:
                 self._stories[story.task_id] = story
             self._start(story, work)
 
-    def _ask_for_tasks(self, limit: int, **more: bool) -> dict[str, Any]:
+    def _ask_for_tasks(self, limit: int, *, host_answers: bool) -> dict[str, Any]:
         asked: dict[str, Any] = self._context.plane.write(
             "tool.task_claim",
             runner_id=self._context.options.runner_id,
@@ -220,7 +222,7 @@ class TaskSpeaker:
             revision=self._revision,
             limit=limit,
             max_chars=MOST_CHARS,
-            **more,
+            host_answers=host_answers,
         )
         return asked
 
@@ -320,9 +322,11 @@ class TaskSpeaker:
             try:
                 if (pid := pulse.feel()) is not None:
                     self._context.log("host.replaced", pid=pid)
-                if not pulse.is_felt or not told:
-                    self._ask_for_tasks(0, host_answers=pulse.is_felt)
-                    told = pulse.is_felt
+                self._is_felt = pulse.is_felt
+                if not self._is_felt or not told:
+                    told = False
+                    self._ask_for_tasks(0, host_answers=self._is_felt)
+                    told = self._is_felt
             except LonghouseError as error:
                 self._context.log("host.untold", why=error.message)
             except Exception as error:
