@@ -7,6 +7,7 @@ import pytest
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import SILENT_MS
 from longhouse.processes.upkeep import give_up_lost_hosts
+from longhouse.store.queries import Query
 from tests.kit import Lh
 from tests.processes.kit import HOST, Runner, ended, running, spawned
 
@@ -41,6 +42,23 @@ def test_a_runner_may_take_its_own_host_again_before_its_lease_ends(lh: Lh) -> N
     runner.hold()
     again = lh("tool.task_held", **runner.me, only_if_silent=True)
     assert again["revision"] == runner.revision + 1
+
+
+@pytest.mark.parametrize(
+    "restored",
+    ["DELETE FROM tool_hosts WHERE ws = :ws", "UPDATE tool_hosts SET revision = 2 WHERE ws = :ws"],
+)
+def test_the_revision_of_a_host_never_goes_back_not_even_in_a_restored_store(
+    lh: Lh, restored: str
+) -> None:
+    """A host that outlives the store refuses every revision lower than the one it knows."""
+    runner = Runner(lh)
+    known = [runner.hold()["revision"] for _ in range(3)]
+    query = Query("restored", restored, restored)
+    lh.house.db.write("acme", lambda tx: tx.run(query), lh.house._call())
+    lh.clock.advance(1_000)
+    known += [runner.hold()["revision"] for _ in range(2)]
+    assert known == sorted(set(known))
 
 
 def test_the_tasks_of_a_silent_host_take_no_slot(lh: Lh) -> None:

@@ -16,7 +16,9 @@ def _spawned(lh: Lh) -> None:
 
 
 def _held(lh: Lh) -> None:
+    """The host of the examples, under their revision."""
     lh("tool.task_held", runner_id="runner-1", host_id=HOST)
+    _run(lh, "UPDATE tool_hosts SET revision = 1 WHERE ws = :ws")
 
 
 def _claimed(lh: Lh) -> None:
@@ -52,10 +54,14 @@ def _woken(lh: Lh) -> None:
 def _kept_back(lh: Lh) -> None:
     """A process that came with an import."""
     task = spawned(lh)
-    query = Query("held", *["UPDATE tool_tasks SET held = 'imported' WHERE ws = :ws"] * 2)
+    _run(lh, "UPDATE tool_tasks SET held = 'imported' WHERE ws = :ws")
+    assert task == "PROC-001"
+
+
+def _run(lh: Lh, statement: str) -> None:
+    query = Query("prepared", statement, statement)
     call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds())
     lh.house.db.write("acme", lambda tx: tx.run(query), call)
-    assert task == "PROC-001"
 
 
 PREPARE: dict[str, Callable[[Lh], Any]] = {

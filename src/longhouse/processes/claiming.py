@@ -271,6 +271,7 @@ def _work(process: Process) -> WorkTask:
     named = ("cwd", "env", "artifact_max_bytes", "max_bytes", "rows", "cols")
     return WorkTask(
         task_id=process.task_id,
+        made_ms=row["created_at_ms"],
         status=state.status,
         tool=row["tool"],
         args={name: value for name, value in spec.args.items() if name not in named},

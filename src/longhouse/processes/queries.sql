@@ -154,11 +154,13 @@ ORDER BY o.seq LIMIT :limit
 SELECT * FROM tool_hosts WHERE ws = :ws AND host_id = :host_id
 
 -- name: host_take
--- Make a runner the one that speaks for a host, in place of any earlier one.
+-- Make a runner the one that speaks for a host, in place of any earlier one. Revisions follow the clock: a restored store
+-- may know an older one than the host, or none, and the host refuses whoever comes with a lower one.
 INSERT INTO tool_hosts (ws, host_id, runner_id, owner, revision, seen_ms)
-VALUES (:ws, :host_id, :runner_id, :owner, 1, :now)
+VALUES (:ws, :host_id, :runner_id, :owner, :now, :now)
 ON CONFLICT (ws, host_id) DO UPDATE SET runner_id = :runner_id, owner = :owner,
-    revision = tool_hosts.revision + 1, seen_ms = :now, stalled_ms = NULL
+    revision = CASE WHEN tool_hosts.revision < :now THEN :now ELSE tool_hosts.revision + 1 END,
+    seen_ms = :now, stalled_ms = NULL
 WHERE (tool_hosts.owner = :owner OR :leads = 1)
   AND (:only_if_silent = 0 OR tool_hosts.runner_id = :runner_id OR tool_hosts.seen_ms < :since)
 RETURNING *

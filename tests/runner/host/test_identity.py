@@ -81,6 +81,39 @@ def test_the_host_of_a_copy_leaves_the_originals_processes_alone(
     assert lives(pid)
 
 
+def test_a_number_that_a_restored_server_gives_away_again_is_not_the_program_that_runs(
+    host: Hosted,
+) -> None:
+    task = host.spawn("sleep", "300", made=1)
+    old = host.started(task)["pid"]
+    assert host.ask("true", task=task, made=1)["pid"] == old
+    assert host.ask("true", task=task)["pid"] == old  # from a runner of an older version
+    refused = host.ask("echo", "new", task=task, made=2)
+    assert (refused["later"], f"an earlier {task}" in refused["error"]) == (True, True)
+    until(lambda: not lives(old), "no server could ever end it")
+    until(lambda: "error" not in host.ask("echo", "new", task=task, made=2), "then it starts")
+    assert (host.ended(task)["code"], host.log(task)) == (0, b"new\n")
+
+
+def test_a_number_that_a_restored_server_gives_away_again_is_not_the_program_that_ended(
+    host: Hosted,
+) -> None:
+    task = host.bash("echo old; exit 3", made=1)
+    assert host.ended(task)["code"] == 3
+    assert "again" in host.ask("echo", "new", task=task, made=1)
+    assert "again" in host.ask("echo", "new", task=task)  # from a runner of an older version
+    assert "again" not in host.ask("echo", "new", task=task, made=2)
+    assert (host.ended(task)["code"], host.log(task)) == (0, b"new\n")
+    assert "again" in host.ask("echo", "new", task=task, made=2)
+
+
+def test_what_an_older_version_started_is_still_the_same_task(host: Hosted) -> None:
+    runs, over = host.spawn("sleep", "300"), host.spawn("true")
+    host.ended(over)
+    assert host.ask("true", task=runs, made=2)["pid"] == host.started(runs)["pid"]
+    assert "again" in host.ask("true", task=over, made=2)
+
+
 def test_an_earlier_speaker_can_start_and_control_nothing(host: Hosted) -> None:
     task = host.spawn("sleep", "300")
     assert host.client.ask("fence", revision=3)["tasks"] == [task]

@@ -21,12 +21,15 @@ from tests.runner.processes import until
 class Speaking:
     """A running speaker, and what the house knows about its tasks."""
 
-    def __init__(self, rig: Rig, policy: str = "full-auto", **context: Any) -> None:
+    def __init__(
+        self, rig: Rig, policy: str = "full-auto", *, begin: bool = True, **context: Any
+    ) -> None:
         self.rig = rig
         facts = rig.house.facts
         facts.put(facts.of(ProcessFacts)._replace(profile="full-auto"))
         self.speaker = TaskSpeaker(rig.context._replace(policy=policy, **context))
-        self.speaker.start()
+        if begin:
+            self.speaker.start()
 
     def spawn(self, *argv: str, **args: Any) -> str:
         made = self.rig("tool.task_spawn", tool="exec", args={"argv": list(argv), **args})
@@ -134,9 +137,11 @@ def test_output_is_sent_anew_by_whoever_speaks_for_the_host_again(
 ) -> None:
     monkeypatch.setattr("longhouse.runner.tool_tasks.speaker.WATCH_MS", 500)
     at = speaking(shares_folder=False)
+    first: list[int] = []
 
     def restarted(cmd: str, args: dict[str, Any]) -> None:
-        if cmd == "tool.output_append" and args["revision"] == 1:
+        if cmd == "tool.output_append" and args["revision"] in (first or [args["revision"]]):
+            first[:] = [args["revision"]]
             raise Conflict("revision: another speaks for this host")
 
     at.rig.wire.on_call = restarted

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longhouse.kernel.private_files import write_private
 from longhouse.processes.state import TaskState, apply
 from longhouse.runner.tool_tasks.story import Story
 
@@ -219,3 +220,13 @@ def test_the_cause_decides_the_last_status(tmp_path: Path, cause: str | None, st
     story.close()
     assert (last["status"], last.get("cause")) == (status, cause)
     assert ("error" in last) == (status == "failed")
+
+
+@pytest.mark.parametrize("made, has_started", [(1, True), (2, False), (None, True)])
+def test_the_journal_of_a_task_that_had_the_number_before_is_not_its_start(
+    tmp_path: Path, made: int | None, *, has_started: bool
+) -> None:
+    Folder(tmp_path)
+    write_private(tmp_path / "spec.json", b'{"made": 1}')
+    story = Story({**Told().work(), "made_ms": made}, tmp_path, set())
+    assert story.has_started() is has_started

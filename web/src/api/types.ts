@@ -5591,6 +5591,7 @@ export interface WithdrawRule {
 /** A task as its host's runner sees it: what to start, and where its frames continue. */
 export interface WorkTask {
   task_id: string;
+  made_ms: number;
   status: "cancelled" | "exited" | "failed" | "queued" | "running";
   tool: string;
   args: { [key: string]: unknown };

@@ -73,10 +73,12 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
     """A task as its host's runner sees it: what to start, and where its frames continue.
 
     `next_seq` and `streams` say how far it has been reported, so that any runner of the host
-    continues exactly there. `rules` are the ones by which the server's policy allowed it.
+    continues exactly there. `rules` are the ones by which the server's policy allowed it. `made_ms`
+    tells it from a task that had its number before the store was restored.
     """
 
     task_id: str
+    made_ms: int
     status: Status
     tool: str
     args: Json

@@ -19,13 +19,13 @@ from longhouse.runner.host.door import HostDoor
 from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.host.journal import read_journal
+from longhouse.runner.host.numbers import forget_unknown
 from longhouse.runner.host.ports import Ports
 from longhouse.runner.host.task import (
     FILES,
     HostedTask,
     HostRefused,
     checked_name,
-    forget_copied,
 )
 from longhouse.runner.host.trees import TaskRoot, Trees
 from longhouse.runner.host.trouble import contained, tell_defect
@@ -132,7 +132,7 @@ class Host:
         try:
             return verb[asked["do"]](asked)
         except HostRefused as refused:
-            return {"error": str(refused)}
+            return {"error": str(refused)} | ({"later": True} if refused.later else {})
         except (KeyError, TypeError, ValueError) as error:
             return {"error": f"a malformed request: {error!r}"}
         except OSError as error:
@@ -149,15 +149,19 @@ class Host:
 
     def _refuse_earlier(self, asked: dict[str, Any]) -> None:
         if int(asked.get("revision", self._revision)) < self._revision:
-            raise HostRefused(f"another runner speaks for this host, as revision {self._revision}")
+            why = f"another runner speaks for this host, as revision {self._revision}"
+            raise HostRefused(why, later=True)
 
     def _spawn(self, asked: dict[str, Any]) -> dict[str, Any]:
         name = checked_name(asked)
         self._refuse_earlier(asked)
         if self._leaving:
             raise HostRefused("the host is shutting down")
+        if (old := self._tasks.get(name)) and old.is_another_than(asked):
+            old.end("cancelled")  # the server that started it was restored, and forgot it
+            raise HostRefused(f"an earlier {name}, which no server knows, is ending", later=True)
         if name not in self._tasks:
-            forget_copied(self._folder, name, self._id)
+            forget_unknown(self._folder, name, self._id, asked)
             started = _started(self._folder / name)
             if started:
                 return {"task": name, "pid": started["pid"], "again": True}

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import stat
 from contextlib import ExitStack, suppress
@@ -24,12 +23,13 @@ from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.holder import boot_id
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
+from longhouse.runner.host.numbers import is_another
 from longhouse.runner.host.terminal import Terminal
 from longhouse.runner.host.trees import MARK, TaskRoot, command_of
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroup, ControlGroups
 
-__all__ = ["HostRefused", "HostedTask", "forget_copied"]
+__all__ = ["HostRefused", "HostedTask"]
 
 STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
 QUIET_S = 0.25
@@ -55,14 +55,18 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class HostRefused(Exception):
-    """The host refused a request; the text says why."""
+    """The host refused a request; the text says why, and `later` that it may not the next time."""
+
+    def __init__(self, why: str, *, later: bool = False) -> None:
+        super().__init__(why)
+        self.later = later
 
 
 class HostedTask:
     """A task from its start, or from the host's restart, until its end is recorded.
 
     `spec` holds what a later host needs: `mode`, `cap_bytes`, `timeout_ms`, `idle_timeout_ms`,
-    `max_processes` and `grace_ms`. The command line and environment are not stored.
+    `max_processes`, `grace_ms` and `made`. The command line and environment are not stored.
     """
 
     def __init__(self, folder: Path, name: str, spec: dict[str, Any], hasher: Hasher) -> None:
@@ -110,6 +114,7 @@ class HostedTask:
             key: asked.get(key)
             for key in ("mode", "cap_bytes", "timeout_ms", "idle_timeout_ms", "max_processes")
         }
+        spec |= {"made": asked.get("made")}
         spec |= {"grace_ms": asked.get("grace_ms", 5_000), "mark": f"{host_id}/{name}"}
         (folder / name).mkdir(mode=0o700, exist_ok=True)
         write_private(folder / name / "spec.json", json.dumps(spec).encode())
@@ -231,6 +236,9 @@ class HostedTask:
     @property
     def _most_processes(self) -> int:
         return self._spec["max_processes"] or MOST_PROCESSES
+
+    def is_another_than(self, asked: dict[str, Any]) -> bool:
+        return is_another(self._spec, asked.get("made"))
 
     def record(self, kind: str) -> Record | None:
         return next((one for one in self._journal.records if one["kind"] == kind), None)
@@ -444,13 +452,6 @@ def checked_name(asked: dict[str, Any]) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise HostRefused(f"{name!r} is not a task id")
     return name
-
-
-def forget_copied(folder: Path, name: str, host_id: str) -> None:
-    """Remove the records of another host's task of this name, which came with a copied folder."""
-    with suppress(FileNotFoundError, ValueError, KeyError):
-        if json.loads(read_private(folder / name / "spec.json"))["mark"] != f"{host_id}/{name}":
-            shutil.rmtree(folder / name)
 
 
 def open_folder(root: str, path: str) -> int:

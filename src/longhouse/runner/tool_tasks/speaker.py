@@ -72,6 +72,8 @@ class TaskSpeaker:
         self._lost = threading.Event()
         self._host_id = ""
         self._revision = 0
+        self._is_felt = True
+        """Whether the host answered its pulse last; every claim tells the server."""
         self._clears_at_ms = 0
 
     @property
@@ -101,7 +103,7 @@ class TaskSpeaker:
                         continue
                     self._speak(turn)
                     continue
-                except Conflict as error:  # another speaks: wait for our turn again
+                except Conflict as error:  # another speaks, or did: wait for our turn again
                     turn.end()
                     self._context.log("tasks.trouble", why=str(error))
                 except Forbidden as error:  # until the person gives it another token
@@ -168,7 +170,9 @@ class TaskSpeaker:
         if not (self._folder / SOCKET).exists() and not held:
             return  # there is no host, and nothing to ask it
         said = self._host.ask("fence", revision=self._revision)
-        for task in said.get("tasks", ()):
+        if "error" in said:  # it would refuse every task, and each would be told as failed
+            raise Conflict(f"the process host refused its new speaker: {said['error']}")
+        for task in said["tasks"]:
             if task not in held:
                 self._context.log("task.orphan", task=task)
                 self._host.ask("control", task=task, op="cancel", op_id=f"{task}.orphan")
@@ -202,7 +206,7 @@ class TaskSpeaker:
             more = {"after": tasks[-1]["task_id"]}
 
     def _claim(self) -> None:
-        claimed = self._ask_for_tasks(CLAIM)
+        claimed = self._ask_for_tasks(CLAIM, host_answers=self._is_felt)
         for work in claimed["tasks"]:
             self._context.log("task.claimed", task=work["task_id"], tool=work["tool"])
             story = self._story(work, set())
@@ -210,7 +214,7 @@ class TaskSpeaker:
                 self._stories[story.task_id] = story
             self._start(story, work)
 
-    def _ask_for_tasks(self, limit: int, **more: bool) -> dict[str, Any]:
+    def _ask_for_tasks(self, limit: int, *, host_answers: bool) -> dict[str, Any]:
         asked: dict[str, Any] = self._context.plane.write(
             "tool.task_claim",
             runner_id=self._context.options.runner_id,
@@ -218,7 +222,7 @@ class TaskSpeaker:
             revision=self._revision,
             limit=limit,
             max_chars=MOST_CHARS,
-            **more,
+            host_answers=host_answers,
         )
         return asked
 
@@ -269,6 +273,8 @@ class TaskSpeaker:
             said = self._host.ask("spawn", revision=self._revision, **request)
         except NotStarted as why:
             return [decided, failed(str(why), why.cause)]
+        if said.get("later"):  # it is still ours to start, unless the server says otherwise
+            raise Conflict(f"{work['task_id']}: {said['error']}")
         if "error" in said:
             return [decided, failed(said["error"], "unstarted")]
         return []
@@ -311,14 +317,16 @@ class TaskSpeaker:
         """Tell the server of a host that does not answer, and replace it once its lease is over."""
         pulse, told = HostPulse(self._folder), True
         while not self._leave.wait(PULSE_S):
-            if not self._stories:
+            if not self._stories and told:
                 continue
             try:
                 if (pid := pulse.feel()) is not None:
                     self._context.log("host.replaced", pid=pid)
-                if not pulse.is_felt or not told:
-                    self._ask_for_tasks(0, host_answers=pulse.is_felt)
-                    told = pulse.is_felt
+                self._is_felt = pulse.is_felt
+                if not self._is_felt or not told:
+                    told = False
+                    self._ask_for_tasks(0, host_answers=self._is_felt)
+                    told = self._is_felt
             except LonghouseError as error:
                 self._context.log("host.untold", why=error.message)
             except Exception as error:

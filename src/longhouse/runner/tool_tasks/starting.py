@@ -73,6 +73,7 @@ def request_for(work: Mapping[str, Any], root: Path) -> dict[str, Any]:
     argv = args["argv"] if work["tool"] == "exec" else ["bash", "-c", args["command"]]
     return {
         "task": work["task_id"],
+        "made": work.get("made_ms"),  # a server of an older version does not say
         "argv": argv,
         "env": _environment(work["env"]),
         "root": str(root),

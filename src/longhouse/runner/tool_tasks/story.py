@@ -6,13 +6,17 @@ accepted them.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from longhouse.kernel.private_files import read_private
 from longhouse.kernel.tool_tasks import STREAMS
 from longhouse.runner.host.journal import Record, read_journal
+from longhouse.runner.host.numbers import is_another
 from longhouse.runner.tool_tasks.deltas import LogReader, OutputDelta, next_delta
 from longhouse.runner.tool_tasks.keeping import LogKeeper
 
@@ -56,6 +60,7 @@ class Story:
         `keeper` sends the logs to servers that cannot read our folder.
         """
         self.task_id: str = work["task_id"]
+        self._made_ms: int | None = work.get("made_ms")
         self.next_seq: int = work["next_seq"]
         self.cancel_reason: str | None = work["cancel_reason"]
         self.over = False
@@ -83,7 +88,11 @@ class Story:
         self._started_ms = 0
 
     def has_started(self) -> bool:
-        """Whether a host ever started its program."""
+        """Whether a host ever started its program, and not another's that had its number."""
+        with suppress(FileNotFoundError, ValueError):
+            spec = json.loads(read_private(self._folder / "spec.json"))
+            if is_another(spec, self._made_ms):
+                return False
         return any(one["kind"] == "started" for one in self._journal())
 
     def has_ended(self) -> bool:
