@@ -16,6 +16,7 @@ from longhouse.store.artifacts import artifacts_of
 from longhouse.store.queries import Query
 from longhouse.store.tx import Tx
 from longhouse.store.upkeep import Verified, verify
+from longhouse.store.upkeep.repair import repair
 from tests.kit import Lh
 from tests.store.upkeep_kit import call_of, fill, other_house
 
@@ -130,6 +131,19 @@ def test_a_dangling_row_is_found(lh: Lh, engine: str) -> None:
     assert "1 rows of graph_tags refer to missing rows of documents" in [
         p.message for p in verified(lh).problems
     ]
+
+
+def test_a_repair_builds_the_index_again_whatever_is_in_it(lh: Lh) -> None:
+    for name in ("acme", "other"):
+        fill(lh, name)
+        lh("vcs.notes.commit", content="a zebra among the notes", workspace=name)
+    before = [lh("docs.search", text="zebra", workspace=name) for name in ("acme", "other")]
+    for _ in range(2):
+        repair(lh.house.db, artifacts_of(lh.house), lh.house.registry, call_of(lh.house), None)
+    after = [lh("docs.search", text="zebra", workspace=name) for name in ("acme", "other")]
+    assert before == after
+    assert [len(found["hits"]) for found in after] == [1, 1]
+    assert verified(lh, full=True).ok
 
 
 def test_ten_thousand_complaints_are_a_summary(lh: Lh) -> None:

@@ -4,6 +4,11 @@
 INSERT INTO search_words (ws, seq, words)
 VALUES (:ws, :seq, array_to_tsvector(string_to_array(CAST(:words AS TEXT), ' ')))
 
+-- name: words_clear
+-- Delete all words of a workspace.
+-- differs because rows are identified by workspace and seq.
+DELETE FROM search_words WHERE ws = :ws
+
 -- name: words_of_branch_delete
 -- Delete the words of everything on a branch.
 -- differs because rows are identified by workspace and seq.

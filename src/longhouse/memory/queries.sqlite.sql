@@ -3,6 +3,12 @@
 -- differs because a full-text row has one id: the workspace in its high bits, then the seq.
 INSERT INTO search_words (rowid, words) VALUES (:ws * 1099511627776 + :seq, :words)
 
+-- name: words_clear
+-- Delete all words of a workspace.
+-- differs because full-text rows are identified by their id alone.
+DELETE FROM search_words
+WHERE rowid >= :ws * 1099511627776 AND rowid < (:ws + 1) * 1099511627776
+
 -- name: words_of_branch_delete
 -- Delete the words of everything on a branch.
 -- differs because full-text rows are identified by their id alone.

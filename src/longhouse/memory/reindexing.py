@@ -17,7 +17,8 @@ _PAGE = 500
 
 @room.rebuilds
 def reindex(tx: Tx) -> None:
-    """Index every entry and node of a workspace whose index is empty."""
+    """Index every entry and node of a workspace, whatever its index has."""
+    tx.run(sql.words_clear)
     _words_of(tx, sql.entries_from, lambda row: (row["title"], row["content"]))
     _words_of(tx, sql.nodes_from, lambda row: (row["key"], row["title"], row["text"]))
 
