@@ -80,16 +80,16 @@ _FOLDERS = {
 
 _FILES = {
     r"\.mcp\.json|opencode\.jsonc?|\.?crush\.json|\.aider.*|\.continuerc.*": _AGENT,
-    r"(agents|claude|gemini|qwen|warp|crush)(\..+)?\.md|\.(cursor|windsurf|roo|cline)rules.*"
+    r"(agents|claude|gemini|qwen|warp|crush)(\..{1,200})?\.md|\.(cursor|windsurf|roo|cline)rules.{0,200}"
     r"|\.goosehints|\.rules|copilot-instructions\.md": _TOLD,
-    r"\.envrc.*|\.env(?!\.(example|sample|template|dist)$)(\..*)?|\.?mise(\..+)?\.toml"
-    r"|\.autoenv.*|\.tool-versions": _SHELL,
-    r".*\.code-workspace|\.?devcontainer\.json|\.exrc|\.(n|l)?vimrc|\.nvim\.lua|\.dir-locals\.el"
+    r"\.envrc.{0,200}|\.env(?!\.(example|sample|template|dist)$)(\..{0,200})?|\.?mise(\..{1,200})?\.toml"
+    r"|\.autoenv.{0,200}|\.tool-versions": _SHELL,
+    r".{0,200}\.code-workspace|\.?devcontainer\.json|\.exrc|\.(n|l)?vimrc|\.nvim\.lua|\.dir-locals\.el"
     r"|\.dir-locals-2\.el": _EDITOR,
     r"\.gitattributes|\.gitmodules|\.gitconfig|\.lfsconfig": _GIT,
     r"\.?lefthook(-local)?\.(ya?ml|toml|json)|\.pre-commit-(config|hooks)\.ya?ml"
     r"|\.lintstagedrc.*|\.huskyrc.*|\.overcommit\.yml": _HOOK,
-    r"\.gitlab-ci\.ya?ml|jenkinsfile.*|\.travis\.ya?ml|azure-pipelines.*\.ya?ml"
+    r"\.gitlab-ci\.ya?ml|jenkinsfile.{0,200}|\.travis\.ya?ml|azure-pipelines.{0,200}\.ya?ml"
     r"|bitbucket-pipelines\.ya?ml|\.drone\.(ya?ml|star|jsonnet)|\.woodpecker\.ya?ml"
     r"|\.?appveyor\.ya?ml|\.cirrus\.(ya?ml|star)|\.builds?\.ya?ml|cloudbuild\.ya?ml"
     r"|buildspec\.ya?ml": _CI,
