@@ -15,6 +15,7 @@ import pytest
 
 import longhouse
 from longhouse.client import locate
+from longhouse.config import load
 from longhouse.desk.types.status import GetStatus
 from longhouse.kernel.errors import Unauthenticated
 from longhouse.memory.types.documents import CommitNote
@@ -65,8 +66,11 @@ class Hosts:
     def url(self, host: str) -> str:
         return f"http://127.0.0.1:{self.ports[host]}"
 
+    def store(self, host: str) -> Path:
+        return load(environ={"HOME": str(self.base / host)}, cwd=self.root(host)).dir
+
     def leads(self, host: str) -> bool:
-        token = locate.token_of(self.root(host) / ".longhouse")
+        token = locate.token_of(self.store(host))
         headers = {"authorization": f"Bearer {token}"}
         page = httpx2.get(f"{self.url(host)}/metrics", headers=headers, timeout=60).text
         return "\nlonghouse_leading 1\n" in page
@@ -143,9 +147,10 @@ def another_takes_over(hosts: Hosts) -> None:
 
 
 def no_host_has_a_folder_of_artifacts(hosts: Hosts) -> None:
-    assert (hosts.root("laptop") / ".longhouse").is_dir()
+    assert hosts.store("laptop").is_dir()
     for host in ("one", "two"):
-        assert not (hosts.root(host) / ".longhouse" / "artifacts").exists()
+        assert hosts.store(host).is_dir()
+        assert not (hosts.store(host) / "artifacts").exists()
 
 
 def a_revoked_token_works_on_no_host(hosts: Hosts, token: str) -> None:

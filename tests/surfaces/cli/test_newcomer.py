@@ -303,7 +303,9 @@ def machine(
     monkeypatch.setattr(ControlGroups, "find", lambda: None)
 
     def look() -> list[tuple[str, str]]:
-        checks = sh("doctor", "--json").json["data"]["checks"]
+        ran = sh("doctor", "--json")
+        assert ran.json["data"], ran.out
+        checks = ran.json["data"]["checks"]
         return [(check["state"], f"{check['name']}: {check['text']}") for check in checks]
 
     return look
@@ -381,7 +383,7 @@ def test_doctor_says_that_the_kernel_limits_processes_where_a_group_is_delegated
 def test_doctor_understands_a_process_host_that_says_nothing_of_groups(
     machine: Callable[[], list[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longhouse.runner.host.client.running_host", lambda _: {"tasks": []})
+    monkeypatch.setattr("longhouse.runner.host.client.running_host", lambda *_: {"tasks": []})
     assert has(machine(), "ok", "limits: no delegated control group")
 
 

@@ -114,12 +114,11 @@ async def test_a_client_works_through_the_ten_tools(connect: Connect) -> None:
 async def test_lines_are_asked_for_beside_the_arguments_or_in_them(connect: Connect) -> None:
     async with connect() as client:
         assert (await text_of(client, "status", fmt="lines")).startswith(("ready ", "new "))
-        beside = await text_of(client, "system", op="call", cmd="system.storage", fmt="lines")
-        inside = await text_of(
-            client, "system", op="call", cmd="system.storage", args={"fmt": "lines"}
-        )
+        asked = {"op": "call", "cmd": "system.cmd.list"}
+        beside = await text_of(client, "system", **asked, fmt="lines")
+        inside = await text_of(client, "system", **asked, args={"fmt": "lines"})
         assert beside == inside
-        assert beside.startswith("system.storage ")
+        assert beside.startswith("system.cmd.list ")
         wrong = await text_of(client, "jobs", op="nope", args={"fmt": "lines"})
         assert wrong.startswith("ERROR: UNKNOWN_OP ")
 
