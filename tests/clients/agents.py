@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longhouse.config import load
 from tests.clients.scripted.model import Model
 from tools import clients
 
@@ -70,12 +71,12 @@ class Agent:
     def __init__(self, base: Path, proxy: Blocked) -> None:
         self.project = base / "acme"
         self.home = base / "home"
-        self.store = self.project / ".longhouse"
+        own = self.home / ".config" / "longhouse"
         (self.project / ".git").mkdir(parents=True)
-        for folder in (self.home, base / "tmp", self.store):
-            folder.mkdir()
+        for folder in (own, base / "tmp"):
+            folder.mkdir(parents=True)
         # A job that an agent makes here is nobody's to run.
-        (self.store / "config.toml").write_text("runner_autostart = false\n")
+        (own / "config.toml").write_text("runner_autostart = false\n")
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -88,6 +89,14 @@ class Agent:
             "NO_PROXY": "127.0.0.1,localhost",
             "no_proxy": "127.0.0.1,localhost",
         }
+
+    @property
+    def store(self) -> Path:
+        return load(environ={"HOME": str(self.home)}, cwd=self.project).dir
+
+    def made_store(self) -> Path:
+        load(environ={"HOME": str(self.home)}, cwd=self.project).make_dir()
+        return self.store
 
     def longhouse(self, *words: str) -> str:
         ran = subprocess.run(

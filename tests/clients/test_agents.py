@@ -34,7 +34,7 @@ def connected(
     if how == "bridge" and not own:
         yield None
         return
-    server = Served(agent.project, port=port)
+    server = Served(agent.project, store=agent.made_store(), port=port)
     if how == "http":
         agent.over_http(f"{server.url}/mcp", server.token)
     try:
@@ -123,7 +123,7 @@ def test_a_server_killed_between_two_calls_is_not_noticed(agent: Agent, how: str
             assert running
             launch.stop(running, force=True)
             if how == "http":
-                restarted.append(Served(agent.project, port=port))
+                restarted.append(Served(agent.project, store=agent.made_store(), port=port))
             return step
 
         return then

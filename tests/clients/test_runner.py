@@ -68,7 +68,7 @@ class Team:
         second.prepare(claude)
         self.environment = {**second.environment, **first.environment}
         self.project = first.project
-        self.served = Served(self.project)
+        self.served = Served(self.project, store=first.made_store())
         self.config = (first.home / ".codex" / "config.toml").read_text()
         self._codex_home = first.home / ".codex"
         self.plane = Plane(self._find, "acme", actor="manager")

@@ -32,8 +32,10 @@ class Event(NamedTuple):
 class Served:
     """One server process on one store."""
 
-    def __init__(self, base: Path, *, how: str = "serve", **flags: Any) -> None:
-        self.dir = base / ".longhouse"
+    def __init__(
+        self, base: Path, *, how: str = "serve", store: Path | None = None, **flags: Any
+    ) -> None:
+        self.dir = store or base / ".longhouse"
         self.flags = {
             "dir": str(self.dir),
             "workspace": "acme",

@@ -120,5 +120,10 @@ def hidden_from_agents(store: Path) -> tuple[Path, ...]:
     entry, which runs outside its sandbox.
     """
     own = user_file()
-    known = (store, data_home(), own and own.parent)
-    return tuple(dict.fromkeys(path for path in known if path))
+    known = [path for path in (data_home(), store, own and own.parent) if path]
+    # A sandbox cannot hide a folder inside one that it has hidden already.
+    return tuple(
+        path
+        for at, path in enumerate(known)
+        if not any(path.is_relative_to(other) for other in known[:at])
+    )
