@@ -350,9 +350,11 @@ def test_changes_of_a_real_agent_that_do_not_apply_are_taken_with_job_apply(
 
     def edit_both(_model: Model) -> Step:
         """What the agent changes in its worktree, and what a person changes meanwhile."""
-        mine = teams[0].served.dir / "worktrees" / "acme" / "JOB-001" / "a.txt"
-        mine.write_text("one\ntwo\n")
+        cache = Path(teams[0].environment["HOME"], ".cache", "longhouse")
+        (mine,) = cache.glob("*/worktrees/acme/JOB-001")
+        (mine / "a.txt").write_text("one\ntwo\n")
         (teams[0].project / "a.txt").write_text("quite another line\n")
+        git("commit", "-qam", "another")
         return NOTE
 
     with Model(edit_both, shown) as model, Model() as other:
@@ -369,6 +371,7 @@ def test_changes_of_a_real_agent_that_do_not_apply_are_taken_with_job_apply(
         (row,) = team.plane.ask("jobs.radar")["jobs"]
         assert row["attention"]["marker"] == "!"
         (team.project / "a.txt").write_text("one\n")
+        git("commit", "-qam", "as before")
         apply = row["changes"]["apply"].split()[1:]
         store = ["--dir", str(team.served.dir), "--workspace", "acme"]
         words = [sys.executable, "-m", "longhouse", *apply, *store]
