@@ -89,7 +89,7 @@ class Rig:
         root = base / "repo"
         root.mkdir()
         flags = {"dir": str(base / ".longhouse"), "workspace": "acme", "cache": str(base / "cache")}
-        settings = load(flags, environ={}, cwd=base)
+        settings = load(flags, environ={}, cwd=root)
         self.house = House(settings)
         self.wire = HouseWire(self.house)
         self.lines: list[tuple[str, dict[str, Any]]] = []

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from longhouse.config.environment import client_homes
 from longhouse.config.sources import Found, Sources
 from longhouse.config.stores import StorePlace, find_store
-from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.errors import Conflict, InvalidInput
 
 __all__ = ["DEFAULT_PORT", "Settings", "load"]
 
@@ -204,11 +204,22 @@ def load(
         dir=folder,
         db=db,
         project_root=root,
-        workspace=pick("workspace", place.workspace),
+        workspace=_named_workspace(pick("workspace", None), place),
         origins=origins,
         place=place,
         **values,
     )
+
+
+def _named_workspace(given: str | None, place: StorePlace) -> str:
+    """The workspace; two repositories of one name must say which one they mean."""
+    if given is None and place.twin is not None:
+        raise Conflict(
+            f"the store in {place.folder} belongs to {place.root}, and {place.twin} has the same "
+            "name",
+            recovery="say which workspace you mean with --workspace",
+        )
+    return given or place.workspace
 
 
 def _token(sources: Sources) -> Found | None:
@@ -241,7 +252,7 @@ def _cache(given: Any, place: StorePlace) -> Path:
     """The folder for worktrees and scratch files; the runner creates it on demand."""
     if not given:
         return place.cache
-    return Path(str(given)).expanduser().absolute() / "longhouse" / place.cache.name
+    return Path(str(given)).expanduser().absolute() / "longhouse" / place.cache_name
 
 
 def _artifacts(set_to: Any, folder: Path) -> Path | None:

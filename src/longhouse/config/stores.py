@@ -86,6 +86,8 @@ class StorePlace(NamedTuple):
     old: Path | None = None
     """A store in the work tree that a person must adopt first."""
     notices: tuple[str, ...] = ()
+    twin: Path | None = None
+    """The caller's repository, if it only shares its name with the store's project."""
 
     @property
     def names(self) -> tuple[Path, ...]:
@@ -107,8 +109,14 @@ class StorePlace(NamedTuple):
         if self.project is not None:
             return self.project.cache
         base = self.homes.cache
-        name = _unique(self.folder) if self.chosen else self.folder.name
-        return base / name if base else self.folder / "cache"
+        return base / self.cache_name if base else self.folder / "cache"
+
+    @property
+    def cache_name(self) -> str:
+        """The name of that folder, which is the store's own wherever the user's cache is."""
+        if self.project is not None:
+            return self.project.cache.name
+        return _unique(self.folder) if self.chosen else self.folder.name
 
     def require(self) -> None:
         """Refuse a store that is out of reach, not adopted, or whose move was interrupted."""
@@ -293,12 +301,9 @@ def _at(
     """The place of a project's store, for a caller who may be elsewhere."""
     here, workspace = project_root(cwd), project.workspace
     root = project.root if project.root.is_dir() else here
+    twin = None
     if chosen and here != root and (here / ".git").exists():
-        if name_of(here) == workspace:
-            raise Conflict(
-                f"the store in {project.store} belongs to {root}, and {here} has the same name",
-                recovery="say which workspace you mean with --workspace",
-            )
+        twin = here if name_of(here) == workspace else None
         workspace = name_of(here)
         notices += (f"the store in {project.store} belongs to {root}",)
     return StorePlace(
@@ -310,6 +315,7 @@ def _at(
         chosen=chosen,
         git_dir=project.git_dir,
         notices=notices,
+        twin=twin,
     )
 
 
