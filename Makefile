@@ -23,7 +23,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env up page pictures test test-clients check mutants fuzz bench contracts pins clean
+.PHONY: help env up page pictures test test-clients check mutants fuzz soak bench contracts pins clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -67,6 +67,10 @@ mutants: $(DEV) ## Break the code on purpose and count what the tests notice (AR
 
 fuzz: $(DEV) $(FUZZ) ## Check HTTP responses against the OpenAPI document, as each role
 	@$(PY) -m tools.fuzz $(ARGS)
+
+soak: $(DEV) ## Kill whatever runs at random and compare (MINUTES=10 DATABASE=sqlite|postgres SEED=7)
+	@$(PY) -m tools.soak --minutes $(or $(MINUTES),10) --database $(or $(DATABASE),sqlite) \
+		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
 bench: $(DEV) ## Measure every promise and print the ratios
 	@$(PY) -m bench._run $(ARGS)

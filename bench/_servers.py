@@ -17,7 +17,7 @@ from longhouse.config import load
 from longhouse.surfaces.server import serve
 base, db, policy = Path(sys.argv[1]), sys.argv[2] or None, sys.argv[3]
 flags = {"dir": str(base / ".longhouse"), "db": db, "workspace": "bench", "policy": policy}
-flags |= {"runner_autostart": False}
+flags |= {"runner_autostart": False, "transcripts": str(base / "transcripts")}
 settings = load(flags, environ={}, cwd=base)
 serve(settings, announce=lambda running, _url: print(running.url, flush=True))
 """

@@ -124,6 +124,7 @@ class Bare:
     def life(self) -> None:
         self.n += 1
         n, fence = self.n, {"runner_id": "r1", "owner": OWNER, "revision": 1, "n": self.n}
+        fence["identity"] = None
         need = {"route": Need().route(), "task_id": None, "anchor_id": None}
         counter = {"name": "job", "value": n}
         spec = {"n": n, "prompt": "Look at it.", "meta": '{"executor":"auto"}'}
@@ -131,6 +132,7 @@ class Bare:
         new |= {"max_attempts": 1, "retry_backoff_ms": 30_000, "waits": 0, "not_before_ms": 0}
         new |= {"status": "QUEUED", "created_at_ms": NOW}
         new |= {"deadline_ms": 0, "max_tokens": 0, "max_cost_microusd": 0}
+        new |= {"creator": OWNER, "creator_agent": None}
         self.commit(
             "created",
             (store.counter_now, counter),
@@ -140,7 +142,7 @@ class Bare:
             (sql.leases_active, {"limit": 200}),
         )
         taken = {"n": n, "runner_id": "r1", "owner": OWNER, "agent": None, "in_crew": 0}
-        taken |= {"expires": NOW + 1, "allow_stale": 0}
+        taken |= {"expires": NOW + 1, "allow_stale": 0, "identity": None}
         self.commit(
             "claimed", *self.keyed("claim"), (sql.claim_look, taken), (sql.job_claim, taken)
         )

@@ -1,6 +1,8 @@
 """Terminals: keystroke latency, output throughput, the cost of a frame, and many viewers.
 
 - From the request that types a key to its echo in the event stream: a median of at most 15 ms.
+- With ten terminals open, each watched and typed into in turn: at most 1.5 times that of one.
+- A typed key leaves at most three log rows and one KiB.
 - A program's terminal output, until its end is recorded with a digest: at least 60% of the speed of
   a bare loop that reads the same terminal and stores nothing.
 - A terminal frame compared with a pipe frame, from the log to the stream.
@@ -14,13 +16,14 @@ import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,8 @@ WRITER = (
     "while left > 0: left -= os.write(1, chunk[:left])\n"
 )
 KEYS = 60
+ROUNDS = 3
+TYPED = 300
 VIEWERS = 50
 SHOWN = 480_000
 BUSY = (
@@ -139,8 +144,9 @@ def deltas(base: Path) -> None:
 class Desk:
     """A server, a runner, and a user with a terminal."""
 
-    def __init__(self, up: Up) -> None:
+    def __init__(self, up: Up, store: Path) -> None:
         self.up = up
+        self._store = store
         self.http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
 
     def spawn(self, argv: list[str]) -> str:
@@ -155,41 +161,91 @@ class Desk:
     def keys(self, task: str, *keys: str) -> None:
         self.http.post(f"/tasks/{task}/stdin", json={"keys": keys}).raise_for_status()
 
+    def grown(self) -> tuple[int, int]:
+        """The rows of the log, and the bytes of the database."""
+        with closing(sqlite3.connect(f"file:{self._store}/longhouse.db?mode=ro", uri=True)) as db:
+            (rows,) = db.execute("SELECT COUNT(*) FROM log").fetchone()
+            (pages,) = db.execute("PRAGMA page_count").fetchone()
+            (page,) = db.execute("PRAGMA page_size").fetchone()
+        return rows, pages * page
+
     def end(self, task: str) -> None:
         self.http.post(f"/tasks/{task}/cancel", json={})
         self.http.get(f"/tasks/{task}/wait?until=exit&timeout_ms=9000")
 
 
-def keystrokes(desk: Desk) -> None:
-    task = desk.spawn(["cat"])
-    seen: dict[str, float] = {}
-    moved = threading.Condition()
+class Watched:
+    """A terminal whose echoes somebody watches."""
 
-    def watch() -> None:
-        with desk.http.stream("GET", f"/tasks/{task}/events") as stream:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.task = desk.spawn(["cat"])
+        self._seen: dict[str, float] = {}
+        self._moved = threading.Condition()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        with self._desk.http.stream("GET", f"/tasks/{self.task}/events") as stream:
             for line in stream.iter_lines():
                 if line.startswith("data:"):
                     frame = json.loads(line[5:])
-                    with moved:
+                    with self._moved:
                         for char in frame.get("chunk") or "":
-                            seen.setdefault(char, time.perf_counter())
-                        moved.notify_all()
+                            self._seen.setdefault(char, time.perf_counter())
+                        self._moved.notify_all()
 
-    threading.Thread(target=watch, daemon=True).start()
+    def echo_ms(self, char: str) -> float:
+        """How long a key takes from the request that types it to its echo in the stream."""
+        began = time.perf_counter()
+        self._desk.keys(self.task, char)
+        with self._moved:
+            seen = partial(self._seen.__contains__, char)
+            assert self._moved.wait_for(seen, 30), "a key was never seen"
+        return (self._seen[char] - began) * 1000
+
+
+def keystrokes(desk: Desk) -> None:
+    terminal = Watched(desk)
     took = []
     for n in range(KEYS):
-        char = chr(0x4E00 + n)
-        began = time.perf_counter()
-        desk.keys(task, char)
-        with moved:
-            assert moved.wait_for(partial(seen.__contains__, char), 30), "a key was never seen"
-        took.append((seen[char] - began) * 1000)
+        took.append(terminal.echo_ms(chr(0x4E00 + n)))
         time.sleep(0.01)
-    desk.end(task)
+    desk.end(terminal.task)
     figures = Figures({"ms": tuple(took[5:])})
     worst = sorted(took)[int(len(took) * 0.95)]
     print(f"# keystroke-echo: median {figures.median('ms'):.1f} ms, 95% within {worst:.1f} ms")
     report("keystroke-echo-ms", figures.median("ms"), "<=15", figures)
+
+
+def ten_terminals(desk: Desk) -> None:
+    """The same key in one terminal alone, and in turn in ten that are open and watched."""
+    took: dict[str, list[float]] = {"one": [], "ten": []}
+    for at in range(ROUNDS):
+        for name, many in (("one", 1), ("ten", 10)):
+            terminals = [Watched(desk) for _ in range(many)]
+            for terminal in terminals:
+                terminal.echo_ms("\u00e9")  # the first echo of a terminal also opens its stream
+            for n in range(KEYS // ROUNDS):
+                char = chr(0x4E00 + at * KEYS + n)
+                took[name].append(terminals[n % many].echo_ms(char))
+                time.sleep(0.01)
+            for terminal in terminals:
+                desk.end(terminal.task)
+    figures = Figures({name: tuple(each) for name, each in took.items()})
+    report("keystroke-echo-ten", figures.ratio("ten", "one"), "<=1.5", figures)
+
+
+def growth(desk: Desk) -> None:
+    """What 300 keys, each in a call of its own, leave in the log and in the database."""
+    terminal = Watched(desk)
+    before = desk.grown()
+    for n in range(TYPED):
+        terminal.echo_ms(chr(0x4E00 + n))
+    rows, size = (now - had for now, had in zip(desk.grown(), before, strict=True))
+    desk.end(terminal.task)
+    print(f"# typing: {rows} log rows and {size} bytes for {TYPED} keys")
+    report("typing-rows-per-key", rows / TYPED, "<=3.0", Figures({"rows": (rows,)}))
+    report("typing-kib-per-key", size / TYPED / 1024, "<=1.0", Figures({"bytes": (size,)}))
 
 
 async def _follow(up: Up, task: str) -> list[dict[str, Any]]:
@@ -246,7 +302,7 @@ def desk_in(base: Path) -> Iterator[Desk]:
         with (base / "runner.log").open("w") as log:
             runner = subprocess.Popen(argv, cwd=base, stdout=log, stderr=log)
         try:
-            yield Desk(up)
+            yield Desk(up, base / ".longhouse")
         finally:
             runner.terminate()
             runner.wait(30)
@@ -262,6 +318,8 @@ def main() -> None:
         deltas(base)
         with desk_in(base) as desk:
             keystrokes(desk)
+            ten_terminals(desk)
+            growth(desk)
             viewers(desk)
 
 

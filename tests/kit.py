@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +77,19 @@ class Lh:
         """The answer to a portal call, as an MCP client makes it."""
         return self.house.dispatcher.portal(tool, arguments, Caller(Role.OPERATOR))
 
-    def run_actions(self, envelope: dict[str, Any]) -> list[Answer]:
-        """Run every action of an answer as given; a refused one fails the test.
+    def run_actions(self, envelope: dict[str, Any], **add: Any) -> list[Answer]:
+        """Run every complete action of an answer as given; a refused one fails the test.
 
+        One that lacks something runs if `add` has all of it, by the last part of each name.
         Actions may be alternatives: after one has written, another may find the state changed.
         An action that would wait is asked to answer immediately.
         """
         caller = Caller(Role.OPERATOR, session=ClientSession())
         answers: list[Answer] = []
         wrote = False
-        for action in envelope["actions"]:
+        for action in [completed(one, add) for one in envelope["actions"]]:
+            if action is None:
+                continue
             answer = self.house.dispatcher.portal(action["tool"], at_once(action), caller)
             allowed = answer.success or (wrote and answer.code == "CONFLICT")
             assert allowed, (action, answer.envelope["error"])
@@ -94,6 +99,25 @@ class Lh:
 
     def as_role(self, role: Role) -> Caller:
         return Caller(role)
+
+
+def runnable(envelope: dict[str, Any]) -> list[dict[str, Any]]:
+    """The actions of an answer that run as given: nothing in them is missing."""
+    return [action for action in envelope["actions"] if "missing" not in action]
+
+
+def completed(action: dict[str, Any], add: dict[str, Any]) -> dict[str, Any] | None:
+    """The action with what it lacks added; None if that is not known."""
+    done: dict[str, Any] = deepcopy(action)
+    for name in done.pop("missing", ()):
+        *path, last = re.findall(r"[a-z_]+|[0-9]+", name)
+        if last not in add:
+            return None
+        at = done["args"].get("args", done["args"])
+        for part in path:
+            at = at[int(part)] if part.isdigit() else at.setdefault(part, {})
+        at[last] = add[last]
+    return done
 
 
 WAITING = ("jobs.wait", "tool.task_wait", "tool.task_watch")

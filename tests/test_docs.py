@@ -45,6 +45,7 @@ PAGES = [
     "docs/operations.md",
     "docs/processes.md",
     "docs/runner.md",
+    "docs/team.md",
     "docs/thinking.md",
     "docs/work.md",
 ]

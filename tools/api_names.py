@@ -35,7 +35,8 @@ def api_homes(registry: Registry) -> dict[str, str]:
         before = homes.setdefault(kind.__name__, kind.__module__)
         if before != kind.__module__:
             raise ValueError(f"{kind.__name__} is in {before} and in {kind.__module__}")
-    homes.update(dict.fromkeys(errors.__all__, errors.__name__))
+    raised = [name for name in errors.__all__ if isinstance(getattr(errors, name), type)]
+    homes.update(dict.fromkeys(raised, errors.__name__))
     homes.pop(Result.__name__, None)
     return dict(sorted(homes.items()))
 

@@ -28,6 +28,7 @@ ADVICE = {
     "NO_ROOM": "free the resource that the message names; the runner retries automatically",
     "NO_WORKTREE": "start the runner in a git repository, or without worktrees",
     "PROJECT_GUARD_MISMATCH": "use the workspace of this project, or the other project's checkout",
+    "PROJECT_NOT_BOUND": "`longhouse workspace bind NAME` in the project where it is done",
     "READ_FORBIDDEN": "call as the agent that the message was sent to",
     "RANGE_NOT_SATISFIABLE": "request a range inside the log and outside its gap",
     "RELEASE_FORBIDDEN": "ask the owner to release it, or wait until it expires",

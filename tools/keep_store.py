@@ -36,6 +36,7 @@ from longhouse.store.upkeep import back_up
 from longhouse.store.upkeep.tables import workspace_tables
 from tests.contracts.world import build_world, example_args, prepare
 from tests.kit import CountedIds, Lh, ManualClock
+from tests.processes.kit import Runner, allow
 from tools.postgres import programs
 
 FOLDER = Path(__file__).parents[1] / "tests" / "fixtures" / "stores"
@@ -172,6 +173,9 @@ def _hold(lh: Lh) -> None:
         who[name] = {"agent": name, "agent_token": token}
     lh("agents.reserve", **who["calm-badger"], scope="kept/*", bead_id="TASK-001")
     lh.refused("agents.reserve", **who["lone-finch"], scope="kept/a.py", bead_id="TASK-001")
+    allow(lh)
+    task = Runner(lh, "keeper", "host-kept").start(execution_mode="pty")
+    lh("tool.task_write_stdin", task_id=task, chunk_b64="a2VwdA==")
     for text in RAW:
         lh.house.db.write(WORKSPACE, partial(Tx.run, query=Query("raw", text, text)), CALL)
     lh("tool.policy_allow", tool="bash", pattern="make *")

@@ -38,7 +38,7 @@ HEAD = """\
 /* eslint-disable */
 """
 ENVELOPE = """\
-/** The response to every call. `actions` are complete tool calls that run as given. */
+/** The response to every call. `actions` run as given, unless `missing` names what to add. */
 export interface Envelope<R = unknown> {
   success: boolean;
   intent: string;
@@ -82,6 +82,7 @@ def typescript(registry: Registry, codes: Iterable[str]) -> str:
     doc = "/** The arguments and result of each command, for `POST /call/<command>`. */\n"
     parts.append(doc + "\n".join(["export interface Commands {", *rows, "}"]) + "\n")
     parts.append(_roles(registry))
+    parts.append(_refs(registry))
     return "\n".join(parts)
 
 
@@ -91,6 +92,23 @@ def _roles(registry: Registry) -> str:
     head = f"export const ROLES: Record<keyof Commands, {roles}> = {{"
     doc = "/** The minimum role that each command requires. */\n"
     return doc + "\n".join([head, *rows, "};"]) + "\n"
+
+
+def _refs(registry: Registry) -> str:
+    """The kinds of refs; a pattern of Python's is one of JavaScript's but for named groups."""
+    rows = []
+    for one in (opener.ref for opener in registry.openers):
+        said = {
+            "kind": one.kind,
+            "pattern": one.pattern.replace("(?P<", "(?<"),
+            "mention": one.mention and re.sub(r"\(\?P<\w+>", "(?:", one.mention),
+            "example": one.example,
+            "general": one.general,
+        }
+        fields = ", ".join(f"{name}: {json.dumps(item)}" for name, item in said.items())
+        rows.append(f"  {{ {fields} }},")
+    doc = "/** How the refs of each kind are written, alone and in a text. */\n"
+    return doc + "\n".join(["export const REF_KINDS = [", *rows, "] as const;"]) + "\n"
 
 
 def _declared(name: str, schema: dict[str, Any]) -> str:

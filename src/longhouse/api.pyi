@@ -94,11 +94,14 @@ from longhouse.desk.types.status import Happening as Happening
 from longhouse.desk.types.status import Happenings as Happenings
 from longhouse.desk.types.status import Held as Held
 from longhouse.desk.types.status import JobLine as JobLine
+from longhouse.desk.types.status import Me as Me
 from longhouse.desk.types.status import NextFound as NextFound
 from longhouse.desk.types.status import Server as Server
 from longhouse.desk.types.status import Since as Since
 from longhouse.desk.types.status import Status as Status
 from longhouse.desk.types.status import WorkspacePolicy as WorkspacePolicy
+from longhouse.desk.types.system import BindWorkspace as BindWorkspace
+from longhouse.desk.types.system import BoundProject as BoundProject
 from longhouse.desk.types.system import CommandFound as CommandFound
 from longhouse.desk.types.system import CommandPage as CommandPage
 from longhouse.desk.types.system import CommandRow as CommandRow
@@ -128,7 +131,9 @@ from longhouse.desk.types.system import TokenCreated as TokenCreated
 from longhouse.desk.types.system import TokenPage as TokenPage
 from longhouse.desk.types.system import TokenRevoked as TokenRevoked
 from longhouse.desk.types.system import TokenRow as TokenRow
+from longhouse.desk.types.system import UnbindWorkspace as UnbindWorkspace
 from longhouse.desk.types.system import UseWorkspace as UseWorkspace
+from longhouse.desk.types.system import WorkspaceBound as WorkspaceBound
 from longhouse.desk.types.system import WorkspaceChosen as WorkspaceChosen
 from longhouse.desk.types.system import WorkspacePage as WorkspacePage
 from longhouse.desk.types.system import WorkspaceRow as WorkspaceRow
@@ -176,6 +181,7 @@ from longhouse.jobs.types.jobs import Waited as Waited
 from longhouse.jobs.types.jobs import WaitJobs as WaitJobs
 from longhouse.jobs.types.presence import Counts as Counts
 from longhouse.jobs.types.presence import Runners as Runners
+from longhouse.jobs.types.presence import Waiting as Waiting
 from longhouse.jobs.types.radar import Asked as Asked
 from longhouse.jobs.types.radar import Diagnostics as Diagnostics
 from longhouse.jobs.types.radar import Echo as Echo
@@ -210,6 +216,7 @@ from longhouse.kernel.errors import LonghouseError as LonghouseError
 from longhouse.kernel.errors import MergeNotSupported as MergeNotSupported
 from longhouse.kernel.errors import OutcomeUnknown as OutcomeUnknown
 from longhouse.kernel.errors import ProjectGuardMismatch as ProjectGuardMismatch
+from longhouse.kernel.errors import ProjectNotBound as ProjectNotBound
 from longhouse.kernel.errors import ReadTooLong as ReadTooLong
 from longhouse.kernel.errors import RevisionMismatch as RevisionMismatch
 from longhouse.kernel.errors import StoreBusy as StoreBusy
@@ -357,6 +364,7 @@ from longhouse.processes.types.recording import ImportRecording as ImportRecordi
 from longhouse.processes.types.recording import RecordingImported as RecordingImported
 from longhouse.processes.types.recording import RecordingPage as RecordingPage
 from longhouse.processes.types.running import AppendFrames as AppendFrames
+from longhouse.processes.types.running import AppendMany as AppendMany
 from longhouse.processes.types.running import AppendOutput as AppendOutput
 from longhouse.processes.types.running import ClaimTasks as ClaimTasks
 from longhouse.processes.types.running import EnvVar as EnvVar
@@ -367,9 +375,12 @@ from longhouse.processes.types.running import HostList as HostList
 from longhouse.processes.types.running import HostView as HostView
 from longhouse.processes.types.running import HostWatched as HostWatched
 from longhouse.processes.types.running import ListHosts as ListHosts
+from longhouse.processes.types.running import ManyAppended as ManyAppended
 from longhouse.processes.types.running import NewFrame as NewFrame
 from longhouse.processes.types.running import Op as Op
 from longhouse.processes.types.running import OutputAppended as OutputAppended
+from longhouse.processes.types.running import TaskAppended as TaskAppended
+from longhouse.processes.types.running import TaskFrames as TaskFrames
 from longhouse.processes.types.running import TasksClaimed as TasksClaimed
 from longhouse.processes.types.running import WatchHost as WatchHost
 from longhouse.processes.types.running import WorkTask as WorkTask
@@ -563,7 +574,6 @@ from longhouse.work.types.changing import Deleted as Deleted
 from longhouse.work.types.changing import Done as Done
 from longhouse.work.types.changing import Edit as Edit
 from longhouse.work.types.changing import EditChecklist as EditChecklist
-from longhouse.work.types.changing import Hanging as Hanging
 from longhouse.work.types.changing import Note as Note
 from longhouse.work.types.changing import Operation as Operation
 from longhouse.work.types.changing import OperationDone as OperationDone
@@ -588,6 +598,7 @@ from longhouse.work.types.creating import Template as Template
 from longhouse.work.types.creating import TemplateList as TemplateList
 from longhouse.work.types.entities import EntityMoved as EntityMoved
 from longhouse.work.types.entities import Event as Event
+from longhouse.work.types.entities import Hanging as Hanging
 from longhouse.work.types.entities import NewStep as NewStep
 from longhouse.work.types.entities import Plan as Plan
 from longhouse.work.types.entities import Step as Step

@@ -8,12 +8,14 @@ this file.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from longhouse.__about__ import __version__
 
 if TYPE_CHECKING:
     from longhouse.config import Settings
+    from longhouse.config.roots import OwnProject
     from longhouse.kernel.registry import Registry
     from longhouse.store.engine import StoreEngine
 
@@ -61,6 +63,18 @@ class HouseFacts:
         self.project_guard = settings.project_guard
         self.agent_id = settings.agent_id
         self._made: dict[type, Any] = {}
+
+    @property
+    def shares_database(self) -> bool:
+        """Whether other stores may use the same database: it is not in this store's folder."""
+        return self.settings.names_a_store
+
+    @cached_property
+    def own(self) -> OwnProject | None:
+        """The project that the store was made for, which is nobody's choice at a call."""
+        from longhouse.config.roots import own_project
+
+        return own_project(self.settings.place)
 
     def of(self, kind: type[FactsT]) -> FactsT:
         """Return the room's facts of this type, building them on first use."""

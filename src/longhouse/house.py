@@ -100,6 +100,10 @@ class House:
         """Run one command as the owner of the store, or as `caller`."""
         return self.dispatcher.call(cmd, args, caller or Caller(Role.OPERATOR))
 
+    def owner(self) -> Caller:
+        """The owner of the store, as the agent that the settings name, as over a connection."""
+        return Caller(Role.OPERATOR, name=self.settings.agent_id)
+
     def maintenance(self, trouble: Trouble) -> Maintenance:
         """The maintenance loops of the store and the rooms, which a server runs while it serves."""
         from longhouse.store.maintenance import Maintenance

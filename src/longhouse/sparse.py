@@ -13,14 +13,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from longhouse.kernel.contributions import Opener
+from longhouse.kernel.refs import MANIFEST, RefKind
 from longhouse.kernel.registry import Command, Outline, Registry, Role
-from longhouse.kernel.values import Request
+from longhouse.kernel.values import Draft, Request, kind_of
 
 __all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]
 
-MANIFEST = Path(__file__).with_name("manifest.json")
-_FUNCTIONS = ("advisers", "clampers", "recoverers", "targets", "vouchers")
+_FUNCTIONS = ("advisers", "clampers", "recognizers", "recoverers", "targets", "vouchers")
 """Declared functions that a single call may need; only servers need the other declarations."""
 
 
@@ -75,8 +77,8 @@ class SparseRegistry(Registry):
                 return found
         return super().request_of(cmd)
 
-    def outline(self, request: Request) -> Command | Outline | None:
-        cmd = self._manifest["requests"].get(_path(type(request)))
+    def outline(self, request: Request | Draft) -> Command | Outline | None:
+        cmd = self._manifest["requests"].get(_path(kind_of(request)))
         known = self._manifest.get("outlines", {}).get(cmd)
         if known is None:
             return super().outline(request)
@@ -93,8 +95,8 @@ class SparseRegistry(Registry):
             needs_workspace=needs_workspace,
         )
 
-    def find(self, request: Request) -> Command | None:
-        cmd = self._manifest["requests"].get(_path(type(request)))
+    def find(self, request: Request | Draft) -> Command | None:
+        cmd = self._manifest["requests"].get(_path(kind_of(request)))
         return super().find(request) if cmd is None else self.get(cmd)
 
     def _declared(self, cmd: str) -> Command | None:
@@ -129,7 +131,7 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
             for c in registry
         },
         "openers": [
-            [one.pattern.pattern, one.what, one.resolve.__module__, one.resolve.__name__]
+            [msgspec.to_builtins(one.ref), one.resolve.__module__, one.resolve.__name__]
             for one in registry.openers
         ],
         **{
@@ -161,8 +163,9 @@ def _function(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _opener(pattern: str, what: str, module: str, name: str) -> Opener:
+def _opener(ref: dict[str, Any], module: str, name: str) -> Opener:
     def resolve(tx: Any, request: Any, match: re.Match[str]) -> Any:
         return _function(module, name)(tx, request, match)
 
-    return Opener(re.compile(pattern), resolve, what)
+    kind = msgspec.convert(ref, RefKind)
+    return Opener(kind, re.compile(rf"(?:{kind.pattern})\Z"), resolve)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from longhouse.client import launch, locate
-from tests.runner.processes import RunnerProcess, until
+from tests.runner.processes import RunnerProcess, bind, until
 from tests.surfaces.serving import Served
 
 RUNNERS, SERVERS, JOBS, TURNS = 4, 2, 240, 12
@@ -62,6 +62,8 @@ def test_every_job_ends_exactly_once_however_runners_and_servers_die(
         houses[0].served("jobs.create", workspace="acme", title="Look", prompt=script)["job"]["id"]
         for _ in range(JOBS)
     ]
+    for house in houses[1:]:  # clones join the workspace by a person's word
+        bind(house.base, house.base, db=postgres_url)
     runners = [start(houses[n % SERVERS], f"r{n}") for n in range(RUNNERS)]
     reclaimed = 0
     try:

@@ -17,7 +17,7 @@ class Machine:
     def __init__(self, base: Path) -> None:
         self.base = base
         self.home = base / "home"
-        self.home.mkdir()
+        self.home.mkdir(exist_ok=True)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -34,7 +34,7 @@ class Machine:
 
     def worktree(self, root: Path, name: str) -> Path:
         linked = self.base / name
-        own = root / ".git" / "worktrees" / name
+        own = root / ".git" / "worktrees" / Path(name).name
         own.mkdir(parents=True)
         (own / "commondir").write_text("../..\n")
         (own / "gitdir").write_text(f"{linked / '.git'}\n")

@@ -60,6 +60,8 @@ def test_every_command_holds_every_budget(untouched: Lh, command: Command) -> No
         untouched, command, {**example_args(untouched, command), "budget_profile": "audit"}
     )
     assert whole.success
+    if command.whole:
+        return  # a program acts on it: its handler bounds the answer, which is never trimmed
     for max_chars in BUDGETS:
         args = {
             **example_args(untouched, command),

@@ -131,4 +131,4 @@ def test_a_lone_surrogate_is_refused_and_offered_to_nobody(lh: Lh, field: str) -
     given = {"job": "JOB-001", "runner_id": "r1", "claim_revision": 1, "message": "m"}
     answer = lh.house.call("jobs.question", {**given, field: "\ud800"})
     assert answer.code == "INVALID_INPUT"
-    assert b"JOB-001" in answer.body()
+    assert answer.body(), "which can be encoded"

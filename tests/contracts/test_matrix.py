@@ -89,10 +89,11 @@ def test_a_missing_argument_is_named(ready: Lh, command: Command) -> None:
         args = {k: v for k, v in example_args(ready, command).items() if k != name}
         envelope = refused(ready, command, args, "INVALID_INPUT")
         assert envelope["error"]["message"].startswith(f"{name}: expected ")
-        assert "; fix: " in envelope["error"]["message"]
-        ids = [action["action_id"] for action in envelope["actions"]]
-        assert f"recover.schema.get::{command.cmd}" in ids
-        assert f"recover.example.call::{command.cmd}" in ids
+        assert "(missing)" in envelope["error"]["message"]
+        assert envelope["error"]["recovery"]
+        lacks = {action["action_id"]: action.get("missing") for action in envelope["actions"]}
+        assert lacks[f"recover.schema.get::{command.cmd}"] is None
+        assert name in lacks[f"recover.argument::{command.cmd}"]
         run_new_actions(ready, envelope, seen)
 
 

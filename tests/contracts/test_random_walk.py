@@ -13,7 +13,7 @@ import pytest
 from longhouse.dispatch import Caller, ClientSession
 from longhouse.kernel.registry import Command, Role
 from tests.contracts.world import build_world, example_args, with_known_ids
-from tests.kit import WAITING, Lh, at_once
+from tests.kit import WAITING, Lh, at_once, runnable
 
 CALLS = 400
 NOT_HERE = {
@@ -21,8 +21,6 @@ NOT_HERE = {
     "system.token.create": "tokens are shown once",
     "think.context.pack.export": "it writes a file",
 }
-BORROWED = "replace the ids with your own"
-"""An example whose ids are not the caller's says so: it shows the shape of a call."""
 
 
 def commands(lh: Lh) -> list[Command]:
@@ -30,8 +28,7 @@ def commands(lh: Lh) -> list[Command]:
 
 
 def offered(lh: Lh, envelope: dict[str, Any]) -> list[dict[str, Any]]:
-    shown = [one for one in envelope["actions"] if BORROWED not in one["why"]]
-    found: list[dict[str, Any]] = with_known_ids(lh, shown)
+    found: list[dict[str, Any]] = with_known_ids(lh, runnable(envelope))
     return found
 
 

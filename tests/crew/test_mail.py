@@ -235,7 +235,7 @@ def test_status_tells_an_agent_of_its_mail(lh: Lh, amber: dict[str, Any]) -> Non
     assert "inbox" not in lh("status", agent_id="amber-otter")
     lh("agents.send", **amber, **note(to="amber-otter"))
     envelope = lh.envelope("status", agent_id="amber-otter")
-    assert envelope["result"]["inbox"] == {"agent_id": "amber-otter", "unread": 1, "due": 0}
+    assert envelope["result"]["inbox"] == {"unread": 1, "due": 0}
     (answer,) = [a for a in lh.run_actions(envelope) if a.envelope["intent"] == "agents.inbox"]
     assert answer.envelope["result"]["count"] == 1
     assert "inbox" not in lh("status", agent_id="cobalt-harbor")

@@ -124,7 +124,8 @@ def test_what_lacks_a_part_is_refused_and_not_kept(
     before = fingerprint(lh)
     for name in set(whole) - {"urgency"}:
         rest = {key: value for key, value in whole.items() if key != name}
-        assert lh.refused(cmd, **amber, **rest)["code"] == "INVALID_INPUT"
+        lacking = "MISSING_BEAD_ID" if name == "bead_id" else "INVALID_INPUT"
+        assert lh.refused(cmd, **amber, **rest)["code"] == lacking
         blank = lh.refused(cmd, **amber, **{**whole, name: "  "})
         assert blank["code"] in ("INVALID_MESSAGE", "MISSING_BEAD_ID", "UNKNOWN_RECIPIENT")
     if "urgency" in whole:

@@ -434,3 +434,23 @@ def test_what_the_log_does_not_say_is_found(lh: Lh) -> None:
         "0 reservations are counted as released, but there are 1",
         "bd-1 has wrong counts: 1 unread, 0 due",
     ]
+
+
+def test_without_a_bead_it_is_the_task_in_focus_else_the_one_assigned(lh: Lh) -> None:
+    lh("tasks.plan.create", title="Plan")
+    for title in ("One", "Two"):
+        lh("tasks.bootstrap", plan="PLAN-001", task_title=title, steps=["a"])
+    token = lh("agents.register", name="ada", role="dev")["agent_token"]
+    ada = {"agent": "ada", "agent_token": token}
+    refused = lh.refused("agents.reserve", scope="src/a.py", **ada)
+    assert (refused["code"], "a bead is a task" in refused["recovery"]) == ("MISSING_BEAD_ID", True)
+    lh("tasks.edit", task="TASK-002", assignee="ada")
+    lh("tasks.complete", task="TASK-002", status="ACTIVE")
+    taken = lh("agents.reserve", scope="src/a.py", **ada)["reservation"]
+    assert taken["bead_id"] == "TASK-002"
+    lh("tasks.focus.set", task="TASK-001", agent_id="ada")
+    taken = lh("agents.reserve", scope="src/b.py", **ada)["reservation"]
+    assert taken["bead_id"] == "TASK-001"
+    said = {"to": "broadcast", "subject": "s", "body": "b"}
+    lh("agents.register", name="bob", role="dev")
+    assert lh("agents.send", **said, **ada)["messages"][0]["bead_id"] == "TASK-001"

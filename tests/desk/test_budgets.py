@@ -45,8 +45,11 @@ def check(lh: Lh, project: Project, at: int, max_chars: int, profile: str) -> No
     if not envelope["success"]:
         assert envelope["error"]["code"] == "BUDGET_EXCEEDED", envelope["error"]
         assert max_chars > PROFILES[profile].max_chars
-        (again, *_) = lh.run_actions(envelope)
-        envelope = again.envelope
+        (again,) = envelope["actions"]
+        assert again.get("missing", []) == [name for name in me if name == "agent_token"]
+        flat = "args" not in again["args"]
+        own = again["args"] if flat else again["args"]["args"]
+        envelope = lh.envelope(cmd, **{**own, **me})
         assert envelope["intent"] == cmd
         max_chars = envelope["result"]["budget"]["max_chars"]
     result = envelope["result"]

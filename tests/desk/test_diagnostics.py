@@ -23,7 +23,7 @@ def test_one_call_checks_focus_reasoning_and_lint_and_what_it_offers_runs(lh: Lh
     assert "tasks.snapshot" in found["golden_path"]
     assert all(cmd in lh.house.registry.commands for cmd in found["golden_path"])
     before = len(found["issues"])
-    lh.run_actions(envelope)
+    lh.run_actions(envelope, value="a:core")
     assert len(lh("system.diagnostics")["issues"]) < before
     assert lh("system.diagnostics", plan="PLAN-001")["target"] == "PLAN-001"
 
@@ -31,7 +31,7 @@ def test_one_call_checks_focus_reasoning_and_lint_and_what_it_offers_runs(lh: Lh
 def test_without_a_target_it_says_where_to_start(lh: Lh) -> None:
     envelope = lh.envelope("system.diagnostics")
     assert envelope["result"]["target"] is None
-    lh.run_actions(envelope)
+    lh.run_actions(envelope, task_title="Ours", content="what we do")
     assert lh("system.diagnostics")["target"] == "TASK-001"
     lh("tasks.focus.clear")
     envelope = lh.envelope("system.diagnostics")

@@ -92,14 +92,16 @@ def test_following_the_offers_of_the_gate_brings_it_to_open(lh: Lh) -> None:
         shut = lh.envelope("tasks.gate")
         if shut["result"]["passes"]:
             break
-        lh.run_actions(shut)
+        lh.run_actions(
+            shut, title="Ours", text="CMD: make bench\nLINK: https://ci.example/1\nSaw it"
+        )
     assert lh("tasks.gate")["passes"] is True
 
 
 def test_an_override_closes_and_is_on_record(lh: Lh) -> None:
     task = strict(lh, "a", step("b", proof={"tests": "require"}))
     why = {"reason": "The pager rings", "risk": "It may come back"}
-    done = lh.envelope(CLOSE, proof=PROOF, override=why)
+    done = lh.envelope(CLOSE, proof=PROOF, override=why, view="smart")
     result = done["result"]
     assert result["step"]["completed"] is True
     assert result["overrode"][0].startswith("NO_CLAIM ")
@@ -133,7 +135,7 @@ def test_force_passes_the_gate_with_its_reason_and_what_was_missing(lh: Lh) -> N
 def test_closing_a_step_gives_what_is_next_in_the_same_answer(lh: Lh) -> None:
     task = new_task(lh, "a", step("b", tests=["make bench"]))
     lh("tasks.focus.set", task=task)
-    envelope = lh.envelope(CLOSE, note=f"Swapped it.\n{PROOF}")
+    envelope = lh.envelope(CLOSE, note=f"Swapped it.\n{PROOF}", view="smart")
     done = envelope["result"]
     assert (done["path"], done["step"]["completed"]) == ("s:0", True)
     assert done["next"].startswith("next gate s:1 ")

@@ -41,7 +41,7 @@ def test_every_ref_that_a_view_shows_can_be_opened(lh: Lh) -> None:
     project = planted(lh, tasks=10)
     resumed = lh("tasks.resume.super", task=project.task, view="audit", **project.me)
     seen = lh("tasks.snapshot", delta=True, since=0, read_only=True, **project.me)
-    looked = lh("status", **project.me)
+    looked = lh("status", view="full", **project.me)
     shown = [*resumed["facts"], *seen["delta"]["changes"], *seen["held"], *looked["held"]]
     refs = {one["ref"] for one in shown if one.get("ref")} | {looked["job"]["ref"]}
     assert len(refs) > 20

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.contracts.world import fingerprint
 from tests.kit import Lh
 from tests.work.kit import close, new_task
 
@@ -24,19 +25,20 @@ def offered(envelope: dict[str, Any]) -> list[tuple[str, Any]]:
 def test_an_empty_house_is_told_to_start_a_task(lh: Lh, cmd: str) -> None:
     refused = lh.envelope(cmd)
     assert (refused["error"]["code"], refused["error"]["message"]) == ("INVALID_INPUT", NO_TARGET)
-    assert offered(refused)[0] == ("tasks.macro.start", {"task_title": "First task"})
-    lh.run_actions({"actions": refused["actions"][:1]})
+    assert offered(refused)[0] == ("tasks.macro.start", {})
+    assert refused["actions"][0]["missing"] == ["task_title"]
+    lh.run_actions({"actions": refused["actions"][:1]}, task_title="Ours")
     assert cmd not in LOOKS or lh(cmd)
 
 
 def test_an_empty_house_says_so_and_lacks_nothing_to_say_it(lh: Lh) -> None:
-    status = lh("status")
+    status = lh("status", view="full")
     assert status["headline"] == "workspace acme is new: nothing was written yet"
     assert status.keys().isdisjoint({"job", "held", "inbox", "since", "target", "last_doc_entry"})
     assert lh("tasks.execute.next")["headline"] == "start a task"
     found = lh("system.diagnostics")
     assert [one["code"] for one in found["issues"]] == ["NO_CHECKOUT", "CONTEXT_EMPTY"]
-    assert lh("status")["seq"] == 0, "reading created nothing"
+    assert lh("status", view="full")["seq"] == 0, "reading created nothing"
 
 
 @pytest.mark.parametrize("cmd", LOOKS)
@@ -44,9 +46,10 @@ def test_without_a_focus_the_tasks_there_are_offered(lh: Lh, cmd: str) -> None:
     task = new_task(lh, "a")
     refused = lh.envelope(cmd)
     assert (refused["error"]["code"], refused["error"]["message"]) == ("INVALID_INPUT", NO_TARGET)
-    assert offered(refused)[0] == ("tasks.focus.set", {"task": task})
+    assert offered(refused)[0] == ("tasks.radar", {"task": task})
+    before = fingerprint(lh)
     lh.run_actions(refused)
-    assert lh.envelope(cmd)["success"]
+    assert fingerprint(lh) == before, "nobody named this task, so it is only shown"
 
 
 @pytest.mark.parametrize("by", [{}, {"agent_id": "amber-otter"}])
@@ -55,12 +58,12 @@ def test_a_deleted_focus_is_no_focus_for_anybody(lh: Lh, by: dict[str, str]) -> 
     lh("tasks.focus.set", task=task, **by)
     other = new_task(lh, "b")
     lh("tasks.delete", task=task)
-    assert lh("status", **by)["focus"] is None
-    assert "focus=-" in lh.lines("status", **by)[0]
+    assert lh("status", view="full", **by)["focus"] is None
+    assert "focus=-" in lh.lines("status", view="full", **by)[0]
     for cmd in LOOKS:
         refused = lh.envelope(cmd, **by)
         assert refused["error"]["message"] == NO_TARGET
-        assert offered(refused)[0] == ("tasks.focus.set", {"task": other})
+        assert offered(refused)[0] == ("tasks.radar", {"task": other})
         gone = lh.envelope(cmd, task=task, **by)
         assert gone["error"]["code"] == "UNKNOWN_ID"
         assert gone["error"]["message"] == f"task: there is no {task}"

@@ -51,14 +51,16 @@ def test_the_page_names_every_kind_of_id(lh: Lh) -> None:
     )
     named = re.findall(r"`([^`]+)`", table)
     openers = lh.house.registry.openers
-    assert [one.what for one in openers if not any(map(one.pattern.match, named))] == []
+    assert [one.ref.kind for one in openers if not any(map(one.pattern.match, named))] == []
     unknown = [id_ for id_ in named if not any(one.pattern.match(id_) for one in openers)]
     assert unknown == ["acme:TASK-001"], "which is TASK-001 of the workspace acme"
 
 
 def test_every_kind_of_id_is_tried(lh: Lh) -> None:
     openers = lh.house.registry.openers
-    untried = [one.what for one in openers if not any(one.pattern.match(id_) for id_ in NOT_THERE)]
+    untried = [
+        one.ref.kind for one in openers if not any(one.pattern.match(id_) for id_ in NOT_THERE)
+    ]
     assert untried == []
 
 
@@ -101,7 +103,7 @@ def test_a_step_is_opened_with_the_texts_of_its_criteria_and_tests(lh: Lh) -> No
 
 def test_an_event_is_opened_by_the_id_that_status_shows(lh: Lh) -> None:
     new_task(lh, "a")
-    shown = lh("status")["last_task_event"]["event_id"]
+    shown = lh("status", view="full")["last_task_event"]["event_id"]
     assert lh("open", id=shown)["event"]["event_id"] == shown
 
 
@@ -190,7 +192,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
 def test_every_kind_of_id_opens_within_any_budget_and_leads_on(lh: Lh) -> None:
     made = world(lh)
     shapes = lh.house.registry.openers
-    assert [one.what for one in shapes if not any(one.pattern.match(id_) for id_ in made)] == []
+    assert [one.ref.kind for one in shapes if not any(one.pattern.match(id_) for id_ in made)] == []
     for id_, kind in made.items():
         for more in VARIANTS:
             answer = lh.portal("open", id=id_, **more)

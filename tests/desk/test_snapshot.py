@@ -39,7 +39,7 @@ def test_the_job_is_shown_with_what_it_asks_and_whether_a_runner_is_there(lh: Lh
     fence = claimed(lh, new_job(lh, "Swap the alias", task=task))
     quiet = "job=JOB-001(RUNNING): Swap the alias | "
     assert quiet + "runner=offline! | horizon" in lh.lines("tasks.snapshot")[0]
-    assert quiet + "jobs running=1 queued=0 | runner=offline!" in lh.lines("status")[0]
+    assert quiet + "jobs running=1 queued=0 | runner=offline!" in lh.lines("status", view="full")[0]
     lh("jobs.runner.heartbeat", runner_id="r1", status="idle")
     lh("jobs.report", **fence, kind="question", message="May I?")
     lh("jobs.report", **fence, message="Still here")
@@ -94,7 +94,7 @@ def test_the_ref_survives_any_budget(lh: Lh, max_chars: int) -> None:
 
 def test_status_and_execute_next_give_the_same_actions(lh: Lh) -> None:
     def same() -> None:
-        status, following = lh.envelope("status"), lh.envelope("tasks.execute.next")
+        status, following = lh.envelope("status", view="full"), lh.envelope("tasks.execute.next")
         assert status["actions"] == following["actions"]
         assert following["result"]["state_fingerprint"] == status["result"]["state_fingerprint"]
         lh.run_actions(following)
@@ -111,23 +111,25 @@ def test_status_and_execute_next_give_the_same_actions(lh: Lh) -> None:
 
 def test_with_a_focus_one_is_told_to_open_it_and_to_see_where_it_stands(lh: Lh) -> None:
     lh("tasks.focus.set", task=new_task(lh, "a"))
-    ranks = {one["action_id"]: one["priority"] for one in lh.envelope("status")["actions"]}
+    ranks = {
+        one["action_id"]: one["priority"] for one in lh.envelope("status", view="full")["actions"]
+    }
     assert (ranks["next::open.focus"], ranks["next::tasks.snapshot"]) == ("high", "medium")
 
 
 @pytest.mark.proves("MEM-028")
 def test_status_tells_the_last_task_event_and_no_other(lh: Lh) -> None:
     lh("vcs.notes.commit", content="x")
-    assert lh("status").keys() & {"last_task_event", "last_event"} == set()
+    assert lh("status", view="full").keys() & {"last_task_event", "last_event"} == set()
     event = lh("tasks.plan.create", title="P")["event"]
     lh.clock.advance(5)
     lh("vcs.notes.commit", content="y")
     lh("agents.register", name="amber-otter")
     new_job(lh, "Of no task")
-    status = lh("status")
+    status = lh("status", view="full")
     assert status["last_task_event"] == {k: event[k] for k in ("event_id", "ts", "ts_ms")}
     assert status["last_event"] == status["last_task_event"]
-    assert f"last task_event={event['event_id']} doc=notes@" in lh.lines("status")[0]
+    assert f"last task_event={event['event_id']} doc=notes@" in lh.lines("status", view="full")[0]
 
 
 def test_a_look_tells_what_others_did_since_the_last_one(lh: Lh) -> None:
@@ -148,11 +150,14 @@ def test_a_look_tells_what_others_did_since_the_last_one(lh: Lh) -> None:
     assert lh("tasks.snapshot", **again)["delta"] == found, (
         "a read-only call does not move the mark"
     )
-    assert lh("status", agent_id="amber-otter")["since"] == {"seq": found["since"], "changes": 2}
+    assert lh("status", view="full", agent_id="amber-otter")["since"] == {
+        "seq": found["since"],
+        "changes": 2,
+    }
     assert lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"] == found
     assert lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"]["count"] == 0
     assert lh("tasks.snapshot", delta=True, since=found["since"], read_only=True)["delta"]["count"]
-    assert lh("status", agent_id="amber-otter")["since"]["changes"] == 0
+    assert lh("status", view="full", agent_id="amber-otter")["since"]["changes"] == 0
 
 
 def test_marks_are_kept_per_agent_and_no_stretch_is_skipped(lh: Lh) -> None:
@@ -194,5 +199,5 @@ def test_who_holds_the_step_and_the_paths_is_shown_to_others(lh: Lh) -> None:
             ("s:0", "cobalt-harbor", False),
             ("src/a/*", "amber-otter", True),
         ]
-    assert "held s:0 by cobalt-harbor" in lh.lines("status")[0]
+    assert "held s:0 by cobalt-harbor" in lh.lines("status", view="full")[0]
     assert "| held s:0 by cobalt-harbor |" in lh.lines("tasks.snapshot", task=task)[0]

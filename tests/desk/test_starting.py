@@ -13,14 +13,17 @@ from tests.work.kit import new_task, step
 
 def test_one_call_makes_the_task_focuses_on_it_and_says_how_to_go_on(lh: Lh) -> None:
     envelope = lh.envelope(
-        "tasks.macro.start", task_title="Find the slow query", description="It takes 4 s."
+        "tasks.macro.start",
+        task_title="Find the slow query",
+        description="It takes 4 s.",
+        view="smart",
     )
     made = envelope["result"]
     assert (made["task_id"], made["task_qualified_id"]) == ("TASK-001", "acme:TASK-001")
     assert (made["plan_id"], made["plan_qualified_id"]) == ("PLAN-001", "acme:PLAN-001")
     assert made["plan_created"] is True
     assert [s["path"] for s in made["steps"]] == ["s:0", "s:1", "s:2"]
-    assert (made["focus"], made["focus_previous"]) == ("TASK-001", None)
+    assert (made["focus"], made.get("focus_previous")) == ("TASK-001", None)
     assert made["resume"]["target"]["title"] == "Find the slow query"
     assert made["resume"]["records"]["radar"]["why"] == "It takes 4 s."
     assert lh("tasks.focus.get")["focus"] == "TASK-001"
@@ -66,9 +69,11 @@ def test_what_is_refused_leaves_nothing_behind(lh: Lh, args: dict[str, object], 
 
 
 def test_steps_or_a_template_of_its_own_take_the_place_of_the_plain_ones(lh: Lh) -> None:
-    own = lh("tasks.macro.start", task_title="T", steps=[step("Measure"), step("Mend")])
+    own = lh(
+        "tasks.macro.start", task_title="T", view="smart", steps=[step("Measure"), step("Mend")]
+    )
     assert len(own["steps"]) == 2
-    careful = lh("tasks.macro.start", task_title="T", template="principal-task")
+    careful = lh("tasks.macro.start", task_title="T", view="smart", template="principal-task")
     assert len(careful["steps"]) == 5
     assert careful["focus_previous"] == own["task_id"]
     assert careful["resume"]["target"]["reasoning_mode"] == "strict"
@@ -102,9 +107,7 @@ def test_the_resumption_keeps_to_its_own_budget_and_always_names_the_task(
 
 def test_in_lines_it_is_the_state_and_the_next_command(lh: Lh) -> None:
     state, command = lh.lines("tasks.macro.start", task_title="Find the slow query")
-    assert state.startswith(
-        "focus TASK-001 — Find the slow query | plan=PLAN-001 | ref=TASK-001 | next gate s:0 "
-    )
+    assert state.startswith("focus TASK-001 | plan=PLAN-001 | ref=TASK-001 | next gate s:0 ")
     assert command == "tasks cmd=tasks.radar task=TASK-001"
     _, task, plan, *commands = lh.lines("tasks.macro.start", task_title="Another", refs=True)
     assert task == "REFERENCE: TASK TASK-002 | Another"
@@ -127,6 +130,7 @@ def test_an_unknown_id_leads_to_the_work_in_focus_or_to_new_work(lh: Lh) -> None
 
     lh("system.init")
     assert "recover.portal.snapshot" not in offered()
+    lh("tasks.macro.start", task_title="First")
     assert {"recover.portal.snapshot", "recover.portal.macro.start"} <= set(offered())
 
 
@@ -148,8 +152,8 @@ def test_once_the_focus_is_over_what_is_ready_comes_first(lh: Lh) -> None:
         return [(one["priority"], one["args"].get("cmd") or one["args"]["id"]) for one in actions]
 
     assert offered() == [("high", "tasks.macro.start"), ("low", "TASK-001")]
-    begun = lh.envelope("status")["actions"][0]["args"]["args"]
-    assert begun == {"task_title": "Next task"}
+    begun = lh.envelope("status")["actions"][0]
+    assert (begun["args"]["args"], begun["missing"]) == ({}, ["task_title"])
     new_task(lh, "a")
     assert offered() == [("high", "tasks.focus.set"), ("low", "TASK-001")]
     lh.run_actions(lh.envelope("status"))

@@ -27,8 +27,10 @@ OF_THE_WHOLE_HOUSE = {
     "system.token.list",
     "system.token.revoke",
     "tasks.templates.list",
+    "workspace.bind",
     "workspace.list",
     "workspace.reset",
+    "workspace.unbind",
     "workspace.use",
 }
 """Commands that neither read nor write a workspace."""
@@ -39,7 +41,7 @@ DEFAULTS = {"branch": "main", "docs": {"notes": "notes", "graph": "graph", "trac
 
 @pytest.mark.proves("MEM-026", "MEM-027", "MEM-030")
 def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> None:
-    envelope = lh.envelope("status")
+    envelope = lh.envelope("status", view="full")
     status = envelope["result"]
     assert status["workspace"] == "acme"
     assert status["schema_version"] == lh.house.facts.schema_version
@@ -52,15 +54,15 @@ def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> Non
     assert [(a["priority"], a["action_id"]) for a in envelope["actions"]] == [
         ("high", "next::tasks.macro.start"),
     ]
-    lh.run_actions(envelope)
-    assert lh("status")["workspace_exists"] is True
+    lh.run_actions(envelope, task_title="Ours")
+    assert lh("status", view="full")["workspace_exists"] is True
 
 
 @pytest.mark.proves("MEM-029", "MEM-030")
 def test_status_names_the_newest_entry_and_the_checkout(lh: Lh) -> None:
     lh("system.init")
     lh("vcs.notes.commit", content="x")
-    status = lh("status")
+    status = lh("status", view="full")
     assert status["defaults"] == lh("system.init")["defaults"] == DEFAULTS
     assert status["checkout"] == "main"
     assert status["last_doc_entry"] == {
@@ -75,7 +77,7 @@ def test_status_names_the_newest_entry_and_the_checkout(lh: Lh) -> None:
 
 @pytest.mark.proves("MEM-031")
 def test_the_golden_path_starts_work_with_a_macro_and_shows_it_in_a_snapshot(lh: Lh) -> None:
-    path = lh("status")["golden_path"]
+    path = lh("status", view="full")["golden_path"]
     assert path[:2] == ["tasks.macro.start", "tasks.snapshot"]
     assert all(cmd in lh.house.registry.commands for cmd in path)
     lh(path[0], task_title="Mend the login test")
@@ -112,7 +114,7 @@ def test_rooms_advise_what_status_shows_and_offers(lh: Lh) -> None:
         )
 
     lh.house.registry.advisers = (adviser,)
-    envelope = lh.envelope("status")
+    envelope = lh.envelope("status", view="full")
     assert envelope["result"]["state_fingerprint"] == ("ws=acme;focus=-;checkout=-;jobs(q=2,r=0)")
     assert envelope["result"]["jobs"] == {"queued": 2, "running": 0}
     assert [a["action_id"] for a in envelope["actions"]] == ["next::init"]
@@ -124,20 +126,24 @@ def test_rooms_advise_what_status_shows_and_offers(lh: Lh) -> None:
 
 def test_status_in_lines_is_the_state_and_the_next_command(lh: Lh) -> None:
     lh("vcs.notes.commit", content="x")
-    state, command = lh.lines("status")
-    assert state.startswith("ready checkout=- workspace=acme focus=- version=")
+    state, command = lh.lines("status", view="full")
+    assert state.startswith("ready checkout=- workspace=acme focus=- me=operator version=")
     assert state.endswith("| last doc=notes@1")
     assert command.startswith("tasks cmd=tasks.macro.start ")
 
 
 def test_status_offers_to_look_at_what_is_open_about_the_work_in_focus(lh: Lh) -> None:
     lh("tasks.macro.start", task_title="Find the slow query")
-    assert "next::think.watch" not in [a["action_id"] for a in lh.envelope("status")["actions"]]
+    assert "next::think.watch" not in [
+        a["action_id"] for a in lh.envelope("status", view="full")["actions"]
+    ]
     card = {"id": "CARD-H1", "type": "hypothesis", "title": "The cache is stale"}
     lh("think.card", card=card)
-    envelope = lh.envelope("status")
+    envelope = lh.envelope("status", view="full")
     (watch,) = [a for a in envelope["actions"] if a["action_id"] == "next::think.watch"]
     assert watch["why"] == "hypothesis CARD-H1 is open: The cache is stale"
     lh.run_actions(envelope)
     lh("think.set.status", status="done", targets=["CARD-H1"])
-    assert "next::think.watch" not in [a["action_id"] for a in lh.envelope("status")["actions"]]
+    assert "next::think.watch" not in [
+        a["action_id"] for a in lh.envelope("status", view="full")["actions"]
+    ]

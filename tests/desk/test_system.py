@@ -153,8 +153,8 @@ def test_diagnostics_names_what_to_mend_and_the_calls_that_mend_it(lh: Lh) -> No
     envelope = lh.envelope("system.diagnostics")
     found = envelope["result"]
     assert found["context_health"]["codes"] == ["NO_CHECKOUT", "CONTEXT_EMPTY"]
-    first_note = "vcs.notes.commit content='What we are working on, and why.'"
-    assert found["issues"][1]["recovery"] == f"write a first note with {first_note}"
+    first_note = "write down what you are working on, with vcs.notes.commit"
+    assert found["issues"][1]["recovery"] == first_note
     assert found["golden_path"][0] == "tasks.macro.start"
     assert (found["workspace"], found["checkout"], found["focus"], found["target"]) == (
         "acme",
@@ -162,7 +162,7 @@ def test_diagnostics_names_what_to_mend_and_the_calls_that_mend_it(lh: Lh) -> No
         None,
         None,
     )
-    lh.run_actions(envelope)
+    lh.run_actions(envelope, content="What we do.", task_title="Ours")
     assert lh("system.diagnostics")["context_health"] == {"status": "ok", "codes": []}
     assert found.keys() >= {"context_health", "golden_path", "truncated"}
     for args in ({"task": "TASK-001"}, {"target": "TASK-001"}):

@@ -76,9 +76,9 @@ async def test_a_local_read_runs_at_once_unless_it_is_too_much_work_for_the_loop
     db, handed_over = lh.house.db, []
     apart = db.apart
 
-    async def spied(owner: str, *rest: Any) -> Any:
+    async def spied(owner: str, *rest: Any, **more: Any) -> Any:
         handed_over.append(owner)
-        return await apart(owner, *rest)
+        return await apart(owner, *rest, **more)
 
     async def look() -> int:
         handed_over.clear()

@@ -89,7 +89,7 @@ def test_a_command_is_accepted_only_through_its_portal(lh: Lh) -> None:
     [
         ({}, "UNKNOWN_OP"),
         ({"op": "nope"}, "UNKNOWN_OP"),
-        ({"op": "claim"}, "UNKNOWN_OP"),
+        ({"op": "claim"}, "INVALID_INPUT"),
         ({"op": "call"}, "INVALID_INPUT"),
         ({"op": "call", "cmd": "jobs.nope"}, "UNKNOWN_CMD"),
         ({"op": 7}, "INVALID_INPUT"),
@@ -107,9 +107,10 @@ def test_a_wrong_envelope_is_refused_with_calls_that_run(
     lh.run_actions(answer.envelope)
 
 
-def test_an_op_that_is_a_command_says_how_to_call_it(lh: Lh) -> None:
-    error = lh.portal("jobs", op="claim").envelope["error"]
-    assert error["recovery"] == "use op=call cmd=jobs.claim"
+def test_an_op_that_is_a_command_is_that_command(lh: Lh) -> None:
+    envelope = lh.portal("jobs", op="claim").envelope
+    assert envelope["intent"] == "jobs.claim"
+    assert envelope["error"]["recovery"] == "add runner_id=…"
 
 
 def test_a_golden_op_whose_command_takes_cmd_may_be_written_flat(lh: Lh) -> None:

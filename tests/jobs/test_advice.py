@@ -10,17 +10,24 @@ from tests.kit import CountedIds, Lh
 
 def test_status_counts_jobs_and_names_what_to_do_first(lh: Lh) -> None:
     new_job(lh)
-    answer = lh.envelope("status")
-    assert answer["result"]["jobs"] == {"queued": 1, "running": 0}
+    answer = lh.envelope("status", view="full")
+    waiting = {
+        "code": "no_runner",
+        "why": "no runner is online",
+        "fix": "longhouse runner start",
+    }
+    assert answer["result"]["jobs"] == {"queued": 1, "running": 0, "waiting": waiting}
     assert answer["result"]["runner"]["status"] == "offline"
     assert answer["actions"][0]["action_id"] == "next::runner.start"
     lh.run_actions(answer)
     fence = running(lh)
     lh("jobs.runner.heartbeat", runner_id="r1", status="live", active_job_id=fence["job"])
-    assert "jobs(q=1,r=1);runner=live" in lh("status")["state_fingerprint"]
-    calm = {one["action_id"]: one for one in lh.envelope("status")["actions"]}["next::jobs.radar"]
+    assert "jobs(q=1,r=1);runner=live" in lh("status", view="full")["state_fingerprint"]
+    calm = {one["action_id"]: one for one in lh.envelope("status", view="full")["actions"]}[
+        "next::jobs.radar"
+    ]
     lh("jobs.report", **fence, message="which?", kind="question")
-    asks = lh.envelope("status")["actions"][0]
+    asks = lh.envelope("status", view="full")["actions"][0]
     assert (calm["priority"], asks["priority"]) == ("low", "high")
     assert ("asks" in calm["why"], "asks" in asks["why"]) == (False, True)
 

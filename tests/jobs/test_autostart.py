@@ -25,6 +25,8 @@ class Recorder:
     def __init__(self) -> None:
         self._started: list[str] = []
         self.alive = False
+        self.failed: str | None = None
+        self.found: dict[str, tuple[str, ...]] = {"codex": ("fast", "deep", "audit")}
         self.house: House | None = None
 
     @property
@@ -37,6 +39,12 @@ class Recorder:
 
     def start(self, workspace: str) -> None:
         self._started.append(workspace)
+
+    def agents(self) -> dict[str, tuple[str, ...]]:
+        return self.found
+
+    def trouble(self, workspace: str) -> str | None:
+        return self.failed
 
 
 @pytest.fixture
@@ -305,7 +313,7 @@ def test_the_only_program_it_can_start_is_our_runner(settings: Settings) -> None
         calls.append(argv)
         return Child()
 
-    starter = RunnerProcesses(str(settings.dir), spawn=spawn)
+    starter = RunnerProcesses(str(settings.dir), spawn=spawn, policy="full-auto")
     evil = "acme; rm -rf /"
     assert not starter.running(evil)
     starter.start(evil)
@@ -325,5 +333,7 @@ def test_the_only_program_it_can_start_is_our_runner(settings: Settings) -> None
             "600",
             "--log-to-file",
             "--attach",
+            "--policy",
+            "full-auto",
         ],
     ]

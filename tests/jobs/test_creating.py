@@ -126,7 +126,6 @@ def test_every_known_executor_profile_and_artifact_is_accepted(
 @pytest.mark.parametrize(
     "executor",
     [
-        "claude",
         "acme",
         "acme.",
         ".shell",

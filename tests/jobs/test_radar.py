@@ -385,8 +385,11 @@ def test_a_row_that_asks_shows_the_question_its_ref_and_the_reply(lh: Lh) -> Non
     assert lh("open", id=row["question"]["ref"])["event"]["seq"] == asked["seq"]
     assert f"asks {row['question']['ref']}: Which store is meant?" in lh.lines("jobs.radar")[-1]
     reply = row["question"]["reply"]
+    assert reply["missing"] == ["reply_message"]  # nobody has written it yet
+    assert not lh.portal(reply["tool"], **reply["args"]).success
+    reply["args"]["args"]["reply_message"] = "The small one."
     assert lh.portal(reply["tool"], **reply["args"]).success
-    assert "question" not in lh("jobs.radar")["jobs"][0]  # the suggested reply ran unedited
+    assert "question" not in lh("jobs.radar")["jobs"][0]
 
 
 def test_a_job_that_needs_someone_tells_how_many_queued_jobs_it_would_free(lh: Lh) -> None:

@@ -57,7 +57,7 @@ def test_a_status_is_idle_or_live_with_the_current_job(lh: Lh) -> None:
     job = new_job(lh)
     assert beat(lh, status="live", active_job_id=job)["active_job_id"] == job
     assert "active_job_id" not in beat(lh, status="idle")
-    for wrong in ("offline", "LIVE", ""):
+    for wrong in ("offline", "alive", ""):
         error = lh.refused("jobs.runner.heartbeat", runner_id="r1", status=wrong)
         assert error["code"] == "INVALID_INPUT"
     error = lh.refused(

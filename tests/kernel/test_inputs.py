@@ -57,22 +57,22 @@ def test_everything_else_passes() -> None:
     [
         (
             {"title": "x"},
-            'prompt: expected text of 1 to 50000 characters (missing); fix: prompt="',
+            "prompt: expected text of 1 to 50000 characters (missing)",
             {"kind": "missing_required", "field": "prompt"},
         ),
         (
             {"title": "", "prompt": "p"},
-            'title: expected text of 1 to 200 characters; fix: title="Find',
+            "title: expected text of 1 to 200 characters",
             {"kind": "non_empty", "field": "title"},
         ),
         (
             {"title": "x" * 201, "prompt": "p"},
-            "title: expected text of 1 to 200 characters; fix: title=",
+            "title: expected text of 1 to 200 characters",
             {"kind": "length", "subject": "title", "max_chars": 200},
         ),
         (
             {"title": 7, "prompt": "p"},
-            "title: expected text of 1 to 200 characters, got a whole number; fix: title=",
+            "title: expected text of 1 to 200 characters, got a whole number",
             {"kind": "type", "field": "title", "expected": "text of 1 to 200 characters"},
         ),
         (
@@ -82,12 +82,12 @@ def test_everything_else_passes() -> None:
         ),
         (
             {"title": "x", "prompt": "p", "executor_profile": "slow"},
-            "executor_profile: expected one of audit, deep, fast; fix: executor_profile=",
+            "executor_profile: expected one of audit, deep, fast",
             {"kind": "type", "field": "executor_profile", "expected": "one of audit, deep, fast"},
         ),
         (
             {"title": "x", "prompt": "p", "executor": "nobody"},
-            "executor: expected codex, claude_code, auto or a plug-in like acme.shell; fix: ",
+            "executor: expected codex, claude_code, auto or a plug-in like acme.shell",
             {
                 "kind": "type",
                 "field": "executor",
@@ -121,7 +121,7 @@ def test_a_mistake_is_explained_by_field_shape_and_example(
 )
 def test_what_was_given_instead_is_told_in_plain_words(lh: Lh, given: Any, got: str) -> None:
     error = lh.refused("jobs.create", title=given, prompt="p")
-    assert f"expected text of 1 to 200 characters, got {got}; fix: " in error["message"]
+    assert f"expected text of 1 to 200 characters, got {got}" in error["message"]
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_an_unknown_argument_is_refused_with_the_nearest_one(
 def test_a_common_argument_of_the_wrong_shape_is_explained_too(lh: Lh) -> None:
     error = lh.refused("status", max_chars=-1)
     assert error["message"] == (
-        "max_chars: expected a whole number of at least 0; fix: max_chars=4000"
+        "max_chars: expected a whole number of at least 0; fix: max_chars=0"
     )
-    assert "fix: fmt=" in lh.refused("status", fmt="xml")["message"]
+    assert lh.refused("status", fmt="xml")["message"] == "fmt: expected one of json, lines"
 
 
 def test_null_means_left_out(lh: Lh) -> None:

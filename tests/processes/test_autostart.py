@@ -22,6 +22,12 @@ class Starter:
         self.alive = False
         self.refuses = False
 
+    def agents(self) -> dict[str, tuple[str, ...]]:
+        return {}
+
+    def trouble(self, workspace: str) -> str | None:
+        return None
+
     def running(self, workspace: str) -> bool:
         return self.alive
 

@@ -205,21 +205,34 @@ def test_a_command_that_waits_does_not_run_when_its_rule_was_withdrawn(lh: Lh) -
 def test_a_command_as_a_task_needs_the_same_role_as_the_command(lh: Lh) -> None:
     allow(lh)
     lh("jobs.create", title="Ship", prompt="ship it")
-    args = {"tool": "jobs.cancel", "args": {"job": "JOB-001", "reason": "x"}}
+    args = {"tool": "jobs.update", "args": {"job": "JOB-001", "title": "x"}}
     answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="someone"))
     assert answer.code == "FORBIDDEN"
     loop(lh, "carry_out")
-    assert lh("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
+    assert lh("jobs.open", job="JOB-001")["job"]["title"] == "Ship"
 
 
-def test_a_read_that_would_write_as_a_task_names_the_role_that_writing_requires(lh: Lh) -> None:
+@pytest.mark.parametrize(
+    "tool, args",
+    [
+        ("jobs.cancel", {"job": "JOB-001", "reason": "x"}),
+        ("jobs.message", {"job": "JOB-001", "message": "go on"}),
+        ("jobs.radar", {"reply_job": "JOB-001", "reply_message": "go on"}),
+    ],
+)
+def test_another_owners_job_is_not_steered_by_a_command_as_a_task(
+    lh: Lh, tool: str, args: dict[str, Any]
+) -> None:
     allow(lh)
     lh("jobs.create", title="Ship", prompt="ship it")
-    args = {"tool": "jobs.radar", "args": {"reply_job": "JOB-001", "reply_message": "go on"}}
-    answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="someone"))
-    assert answer.code == "FORBIDDEN"
-    message = answer.envelope["error"]["message"]
-    assert message == "jobs.radar requires the manager role; this caller has agent"
+    before = lh("jobs.open", job="JOB-001")["job"]
+    spawn = {"tool": tool, "args": args}
+    answer = lh.house.call("tool.task_spawn", spawn, Caller(Role.AGENT, owner="someone"))
+    loop(lh, "carry_out")
+    if answer.success:
+        told = status(lh, answer.envelope["result"]["task_id"])
+        assert (told["status"], told["cause"]) == ("failed", "forbidden")
+    assert lh("jobs.open", job="JOB-001")["job"] == before
 
 
 def test_a_command_acts_as_who_spawned_it_and_not_as_the_server(lh: Lh) -> None:

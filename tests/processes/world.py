@@ -73,6 +73,7 @@ PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.recording_export": _ended,
     "tool.recording_import": _recorded,
     "tool.task_append": _claimed,
+    "tool.task_append_many": _claimed,
     "tool.task_cancel": _spawned,
     "tool.task_claim": _held,
     "tool.task_list": _spawned,

@@ -91,6 +91,7 @@ class Rig:
         flags = {"dir": str(base / ".longhouse"), "workspace": "acme", "cache": str(base / "cache")}
         settings = load(flags, environ={}, cwd=root)
         self.house = House(settings)
+        own = self.house.facts.own
         self.wire = HouseWire(self.house)
         self.lines: list[tuple[str, dict[str, Any]]] = []
         self.options: Options = load_options({**QUICK, **options}, settings.place, environ={})
@@ -111,6 +112,7 @@ class Rig:
             home=settings.dir,
             cache=settings.cache,
             entry=McpEntry(command=("longhouse", "mcp")),
+            projects=tuple(sorted(own.ids)) if own else (),
         )
 
     def tell(self, event: str, **facts: Any) -> None:

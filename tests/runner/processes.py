@@ -95,6 +95,17 @@ def environment(base: Path) -> dict[str, str]:
     }
 
 
+def bind(base: Path, root: Path, *words: str, db: str | None = None) -> None:
+    """What a person types in a repository for the store in `base`, so that its work is done there.
+
+    Call it while the server runs: it makes the store.
+    """
+    store = ["--dir", str(base / ".longhouse"), *(["--db", db] if db else [])]
+    argv = [sys.executable, "-m", "longhouse", "workspace", "bind", "acme", *store, *words]
+    done = subprocess.run(argv, cwd=root, env=environment(base), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 class Desk:
     """What a manager does in these tests."""
 
@@ -156,6 +167,14 @@ class Desk:
             if runner.process.poll() is None:
                 runner.kill()
         self.served.stop()
+
+
+def join(desk: Desk, there: Path, **flags: Any) -> None:
+    """What a person does so that a folder of another machine does the work: as the refusal says."""
+    refused = RunnerProcess(there, "stranger", url=desk.served.url, **flags)
+    refused.await_line("--project ")
+    desk("workspace.bind", project=refused.said().partition("--project ")[2].split()[0])
+    refused.kill()
 
 
 def until(

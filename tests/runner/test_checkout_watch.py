@@ -47,6 +47,22 @@ def test_edited_staged_removed_renamed_and_new_files_count(
     assert paths(watch, before) == ["a.txt", "b.txt", "c.txt", "moved.txt", "new/d.txt"]
 
 
+def test_a_repository_without_a_commit_is_watched_like_any_other(tmp_path: Path) -> None:
+    repo = tmp_path / "empty"
+    repo.mkdir()
+    git(repo, "init", "-q")
+    watch = CheckoutWatch(repo, repo / ".store")
+    before, nothing = watch.look()
+    assert nothing is None
+    (repo / "a.txt").write_text("one")
+    assert paths(watch, before) == ["a.txt"]
+    before, _ = watch.look()
+    git(repo, "add", "a.txt")
+    git(repo, "commit", "-qm", "first")
+    (repo / "a.txt").write_text("two")
+    assert paths(watch, before) == ["a.txt"]
+
+
 def test_what_was_committed_since_the_last_look_counts(repo: Path, watch: CheckoutWatch) -> None:
     before, _ = watch.look()
     (repo / "a.txt").write_text("two")

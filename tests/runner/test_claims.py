@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.runner.executors import built_in
+from longhouse.runner.executors.codex import Codex
 from longhouse.runner.heartbeat import MOST_CALLS, ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.loop import Runner, offers_of
 from tests.runner.kit import Rig, own_signals, resumed
@@ -34,11 +38,44 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(make_rig: 
     assert ids == {"r1"}
     assert rig("open", id="runner:r1")["lease"]["offers"] == {
         "executors": ["codex"],
+        "available": {"codex": True},
         "profiles": {"codex": ["fast", "deep", "audit"]},
         "supports_artifacts": ["report", "diff", "patch", "bench", "docs_update"],
         "max_parallel": 3,
         "sandbox_policy": "read-only",
     }
+
+
+@pytest.mark.proves("DEL-028", "DEL-029")
+def test_an_agent_that_is_installed_later_is_offered_with_the_next_heartbeat(
+    make_rig: MakeRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = make_rig()
+    context = rig.context._replace(executors={"codex": Codex("codex")})
+    context = context._replace(find=partial(built_in, rig.context.options))
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    heartbeat = Heartbeat(context, ActiveJobs(), partial(offers_of, context))
+    job = rig.job("done()")
+
+    def beat() -> dict[str, bool]:
+        assert heartbeat.beat()
+        offers = rig("open", id="runner:r1")["lease"]["offers"]
+        assert offers["executors"] == list(offers["available"])
+        return dict(offers["available"])
+
+    assert beat() == {"codex": False}
+    assert rig("jobs.open", job=job)["waiting"]["code"] == "no_runner"
+    assert rig("jobs.wait", runner_id="r1", timeout_ms=0)["timed_out"]
+    (programs / "claude").write_text("#!/bin/sh\n")
+    (programs / "claude").chmod(0o755)
+    assert beat() == {"codex": False, "claude_code": True}
+    assert rig("jobs.wait", runner_id="r1", timeout_ms=0)["claimable"]["id"] == job
+    assert "waiting" not in rig("jobs.open", job=job)
+    (programs / "claude").unlink()
+    assert beat() == {"codex": False, "claude_code": False}
+    assert rig("jobs.wait", runner_id="r1", timeout_ms=0)["timed_out"]
 
 
 def test_a_job_claimed_while_others_are_waited_for_is_followed_at_once(
@@ -125,7 +162,7 @@ def test_leases_are_renewed_with_every_heartbeat_long_before_they_run_out(
 
     rig.wire.on_call = note
     offers = offers_of(rig.context)
-    heartbeat = Heartbeat(rig.context, jobs, offers, clock=lambda: now, wait=sleep)
+    heartbeat = Heartbeat(rig.context, jobs, lambda: offers, clock=lambda: now, wait=sleep)
     heartbeat.run()
     for cmd in ("jobs.runner.heartbeat", "jobs.report"):
         renewals = [(at, ttl) for at, beat, ttl in beats if beat == cmd and at < 60]
@@ -145,7 +182,7 @@ def test_a_heartbeat_that_is_not_heard_is_repeated_soon(make_rig: MakeRig) -> No
 
     rig.wire.away = True
     heartbeat = Heartbeat(
-        rig.context, ActiveJobs(), offers_of(rig.context), clock=lambda: 0.0, wait=sleep
+        rig.context, ActiveJobs(), partial(offers_of, rig.context), clock=lambda: 0.0, wait=sleep
     )
     heartbeat.run()
     assert waits == [2, 20]
@@ -163,7 +200,9 @@ def test_a_change_of_jobs_is_told_at_once_and_renews_no_claim(rig: Rig) -> None:
             heartbeat.stop()
         return told
 
-    heartbeat = Heartbeat(rig.context, jobs, offers_of(rig.context), clock=lambda: 0.0, wait=change)
+    heartbeat = Heartbeat(
+        rig.context, jobs, partial(offers_of, rig.context), clock=lambda: 0.0, wait=change
+    )
     heartbeat.run()
     beats = [a["status"] for cmd, a in rig.wire.calls if cmd == "jobs.runner.heartbeat"]
     assert beats == ["idle", "live", "idle"]  # the last one says that it is leaving

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from functools import partial
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
@@ -30,7 +31,7 @@ def test_the_executor_of_the_page_runs_the_jobs_that_ask_for_it(
         lambda **_: [EntryPoint(name, value, GROUP) for name, value in points.items()],
     )
     rig.context.executors.update(find_executors(rig.options))
-    Heartbeat(rig.context, ActiveJobs(), offers_of(rig.context)).introduce()
+    Heartbeat(rig.context, ActiveJobs(), partial(offers_of, rig.context)).introduce()
 
     ref = rig.note()
     prompt = f"""echo "{{\\"refs\\": [\\"{ref}\\"]}}" """

@@ -395,6 +395,22 @@ def test_worktrees_are_swept_by_the_state_of_their_jobs(rig: Rig) -> None:
     assert (failed in listed, held in listed, canceled in listed) == (True, True, False)
 
 
+def test_the_worktree_of_a_failed_job_stays_for_its_days_and_then_as_a_patch(rig: Rig) -> None:
+    job = rig.run(f"{put('new.txt', 'new')}; answer('FAILED', summary='no')")
+    there = rig.context.cache / "worktrees" / "acme" / job
+    ended = rig.view(job)["job"]["completed_at_ms"] / 1000
+    days = rig.context.options.failed_worktree_days * 86_400
+    sweep(rig.context, now=lambda: ended + days)
+    assert there.exists()
+    sweep(rig.context, now=lambda: ended + days + 1)
+    assert not there.exists()
+    assert job not in git(rig.context.root, "worktree", "list")
+    (patch,) = [
+        a for a in rig("docs.artifact.list", owner=job)["artifacts"] if a["name"].endswith(".patch")
+    ]
+    assert "+new" in rig("docs.artifact.show", id=patch["digest"])["parts"][0]["text"]
+
+
 def test_a_worktree_that_an_older_version_made_in_the_store_is_found_and_swept(rig: Rig) -> None:
     old = rig.context.home / "worktrees" / "acme"
     job = rig.run(f"{put('new.txt', 'new')}; answer('FAILED', summary='no')")

@@ -238,7 +238,8 @@ def test_a_runner_without_any_agent_says_so_and_offers_none(desk: Desk) -> None:
     runner = desk.runner("r1", heartbeat_ms=400, **nowhere)
     runner.await_line("runner.no_agent")
     until(lambda: "runner idle r1" in str(desk.radar()), "its lease", runner.said)
-    assert desk("open", id="runner:r1")["lease"]["offers"].get("executors", []) == []
+    offers = desk("open", id="runner:r1")["lease"]["offers"]
+    assert not any(offers["available"].values()), "advertised as not there"
     assert desk("jobs.open", job=job)["job"]["status"] == "QUEUED"
     assert runner.stop() == 0
 

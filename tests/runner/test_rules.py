@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def options(tmp_path: Path) -> Options:
         ("TASK-001", True),
         ("JOB-008", True),
         ("JOB-008@45", True),
-        ("PLAN-2", True),
+        ("PLAN-002", True),
         ("artifact:2cf24dba5fb0", True),
         ("task/x-trace@7", True),
         ("JOB-007", False),
@@ -254,7 +255,7 @@ def test_a_heartbeat_renews_the_claim_and_leaves_no_event(rig: Rig) -> None:
     jobs = ActiveJobs()
     jobs.add(rig.claim(job))
     before = rig.view(job)
-    assert Heartbeat(rig.context, jobs, offers_of(rig.context)).beat()
+    assert Heartbeat(rig.context, jobs, partial(offers_of, rig.context)).beat()
     after = rig.view(job)
     assert after["job"]["last_heartbeat_ms"] >= before["job"].get("last_heartbeat_ms", 0)
     assert after["job"]["claim_expires_at_ms"] > before["job"]["claim_expires_at_ms"]

@@ -300,7 +300,7 @@ def test_the_model_that_a_job_asks_for_reaches_the_cli(rig: Rig, model: str | No
     fake.write_text(FAKE_CLAUDE.format(python=sys.executable, argv=str(rig.base / "argv")))
     fake.chmod(0o755)
     rig.context.executors["claude_code"] = ClaudeCode(str(fake))
-    Heartbeat(rig.context, ActiveJobs(), offers_of(rig.context)).introduce()
+    Heartbeat(rig.context, ActiveJobs(), lambda: offers_of(rig.context)).introduce()
     meta = {"executor_model": model} if model else {}
     job = rig.run("", executor="claude_code", meta=meta)
     assert rig.status(job) == "FAILED"
@@ -331,7 +331,7 @@ def test_the_executor_that_runs_a_job_is_the_one_that_was_announced(
     executors["acme.shell"] = Codex(FAKE_CODEX)
     for name in executors:
         executors[name].name = name
-    Heartbeat(rig.context, ActiveJobs(), offers_of(rig.context)).introduce()
+    Heartbeat(rig.context, ActiveJobs(), lambda: offers_of(rig.context)).introduce()
     made = rig("jobs.create", title="Look", prompt="p", executor_profile=profile, policy=policy)
     worker = rig.claim(made["job"]["id"])
     assert worker.executor == made["routing"]["executor"]

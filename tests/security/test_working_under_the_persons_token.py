@@ -45,11 +45,11 @@ def _kept(store: Path, client: str = "other") -> Path:
     return ClientTokens(load({"dir": str(store)}), client).path
 
 
-def _cancel(client: Bridge) -> dict[str, Any]:
+def _lead(client: Bridge) -> dict[str, Any]:
     """What comes of a command that leads."""
     made, _ = client.call("jobs", op="call", cmd="jobs.create", args={"title": "a", "prompt": "b"})
     job = made["result"]["job"]["id"]
-    answer, _ = client.call("jobs", op="call", cmd="jobs.cancel", args={"job": job})
+    answer, _ = client.call("jobs", op="call", cmd="jobs.update", args={"job": job, "title": "c"})
     return answer
 
 
@@ -79,7 +79,7 @@ def test_an_entry_in_a_repository_makes_nobody_more_than_an_agent(
     bridge: Start, how: tuple[str, ...], role: str
 ) -> None:
     client = _hello(bridge(*how, "--role", role, "--client", "codex"))
-    assert _cancel(client)["error"]["code"] == "FORBIDDEN"
+    assert _lead(client)["error"]["code"] == "FORBIDDEN"
 
 
 @pytest.mark.parametrize("asked", [None, "agent", "manager", "operator", "viewer"])
@@ -102,8 +102,8 @@ def test_an_entry_lends_nobody_the_role_of_the_persons_own_token(
 
 def test_a_client_may_be_held_to_less_than_its_token(bridge: Start, store: Path) -> None:
     set_up(store, "codex", "--role", "manager")
-    assert _cancel(bridge("--client", "codex"))["success"]
-    assert _cancel(bridge("--client", "codex", "--role", "agent"))["error"]["code"] == "FORBIDDEN"
+    assert _lead(bridge("--client", "codex"))["success"]
+    assert _lead(bridge("--client", "codex", "--role", "agent"))["error"]["code"] == "FORBIDDEN"
 
 
 def test_a_revoked_client_ends_alone_and_comes_back_only_by_the_persons_word(

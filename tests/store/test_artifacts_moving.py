@@ -38,7 +38,9 @@ def host(tmp_path: Path, postgres_url: str, clock: ManualClock) -> Iterator[Call
             cwd=tmp_path / name,
         )
         houses.append(House(settings._replace(**changes), clock=clock, ids=CountedIds()))
-        return Lh(houses[-1], clock)
+        lh = Lh(houses[-1], clock)
+        lh("workspace.bind", workspace="acme")
+        return lh
 
     yield make
     for house in houses:

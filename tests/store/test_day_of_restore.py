@@ -83,6 +83,8 @@ def answers(lh: Lh) -> dict[str, Any]:
         args = example_args(lh, command)
         if "timeout_ms" in command.fields():
             args["timeout_ms"] = 0
+        if command.cmd == "status":
+            args["view"] = "full"  # what the short one has room for depends on what runs
         found[command.cmd] = lh.envelope(command.cmd, **{"workspace": "acme", **args})
     for task in lh("tool.task_list", limit=50)["tasks"]:
         name = f"output of {task['task_id']}"
@@ -93,8 +95,8 @@ def answers(lh: Lh) -> dict[str, Any]:
     return found
 
 
-PATHS = frozenset({"runner_bootstrap"})
-"""Fields that name the store's folder."""
+PATHS = frozenset({"processes", "runner_bootstrap"})
+"""Fields that name the store's folder, or what runs on this machine."""
 HEADS = frozenset({"as_of", "cursor", "engine", "headline", "next_cursor", "seq", "usage"})
 """Fields that name the database, or the end of the log: an import records the output it keeps."""
 
@@ -124,7 +126,14 @@ def first(one: Any, other: Any) -> str:
 def plain(value: Any, but: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {k: plain(v, but) for k, v in value.items() if k not in but}
-    return [plain(one, but) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [plain(one, but) for one in value if not is_of_a_process(one)]
+    return value
+
+
+def is_of_a_process(value: Any) -> bool:
+    """Whether this is a fact of `tasks.resume.super` about what runs on this machine."""
+    return isinstance(value, dict) and value.get("about") == "process"
 
 
 @contextmanager

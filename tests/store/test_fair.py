@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from functools import partial
 
 import pytest
 
 from longhouse.kernel.effort import Allowance, Overdrawn, spend, within
 from longhouse.kernel.errors import ReadTooLong, StoreError, TooManyRequests
-from longhouse.store.database import LONG, QUICK, Database
+from longhouse.store import fair
+from longhouse.store.database import LONG, QUICK, Database, Way
 from longhouse.store.fair import FairPool
 from longhouse.store.queries import Query
 from longhouse.store.sqlite import SqliteEngine
@@ -178,3 +181,61 @@ def test_work_in_the_background_runs_once_at_a_time_for_each_key(db: Database) -
     db.in_background("a", "key", work)
     assert db.settle(PATIENCE_S)
     assert ran == [1, 1]
+
+
+def test_whoever_rests_leaves_its_thread_to_nobody_but_its_answer_to_its_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An owner's next turn comes after a pause; its result, and whoever settles, do not wait."""
+    pool = FairPool("test", 1, 1, 100, rests="always")
+    try:
+        slept: list[float] = []
+        monkeypatch.setattr(pool, "_rest", slept.append)
+
+        def compute() -> int:
+            began = time.thread_time()
+            while time.thread_time() - began < 0.01:
+                pass
+            return 1
+
+        assert pool.submit("busy", compute).result(PATIENCE_S) == 1
+        assert pool.submit("busy", compute).result(PATIENCE_S) == 1
+        assert pool.settle(PATIENCE_S)
+        assert [pause >= 0.01 for pause in slept] == [True, True]
+    finally:
+        pool.close()
+
+
+def test_nobody_who_settles_waits_for_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair, "REST", 1e9)
+    monkeypatch.setattr(fair, "MOST_REST_S", 3_600.0)
+    pool = FairPool("test", 1, 1, 100, rests="always")
+    try:
+        assert pool.submit("busy", lambda: sum(range(100_000))).result(PATIENCE_S)
+        assert pool.settle(PATIENCE_S)
+        late = pool.submit("busy", lambda: 1)
+        assert not pool.settle(0)
+        assert not late.done()
+    finally:
+        pool.close()  # ends the pause, too
+
+
+async def test_what_was_lately_too_much_is_not_tried_as_a_quick_read(
+    monkeypatch: pytest.MonkeyPatch, db: Database
+) -> None:
+    ways: list[str] = []
+    submit = db._submit
+
+    def noted(owner: str, work: Callable[[], int], way: Way) -> Future[int]:
+        ways.append(way.name)
+        return submit(owner, work, way)
+
+    monkeypatch.setattr(db, "_submit", noted)
+
+    def heavy() -> int:
+        spend(QUICK.units + 1)
+        return 1
+
+    for owner, kind in (("busy", "x"), ("busy", "x"), ("busy", "y"), ("calm", "x")):
+        assert await db.apart(owner, heavy, kind=kind) == 1
+    assert ways == ["reader", "long", "long", "reader", "long", "reader", "long"]

@@ -30,7 +30,17 @@ def test_a_server_notes_where_it_listens_and_takes_the_note_away(serve: Serve) -
     note = json.loads((server.dir / "server.json").read_text())
     assert note["pid"] == server.process.pid
     assert note["url"] == server.url
-    keys = {"pid", "process_start", "url", "version", "started_at_ms", "instance", "store", "key"}
+    keys = {
+        "pid",
+        "process_start",
+        "url",
+        "version",
+        "started_at_ms",
+        "instance",
+        "store",
+        "key",
+        "moved_from",
+    }
     assert set(note) == keys
     health = server.http.get("/healthz").json()
     assert (health["instance"], health["version"]) == (note["instance"], note["version"])

@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
+from longhouse.kernel.refs import ref_grammar
 from tests.web.conftest import Visit, World, axe, send
 
 SAW = "CMD: bench/rank.py (exit 0)\nSaw: 96 % of the first hits are right"
@@ -134,3 +135,14 @@ def test_the_past_of_the_memory_is_shown_as_it_was(world: World, visit: Visit) -
     world("vcs.notes.commit", content="The second.")
     page = visit("/memory", as_of=first.partition("@")[2])
     expect(page.get_by_role("region", name="notes").get_by_role("listitem")).to_have_count(1)
+
+
+def test_every_kind_of_ref_in_a_text_is_marked_as_the_server_would(
+    world: World, visit: Visit
+) -> None:
+    said = [kind.example for kind in ref_grammar().kinds]
+    lines = [f"- see {ref}, and not /{ref}, x{ref} or {ref}.py" for ref in said]
+    world("vcs.notes.commit", content="\n".join(lines), title="Refs")
+    page = visit("/memory")
+    marked = page.get_by_role("region", name="notes").locator("li li .ref")
+    expect(marked).to_have_text([ref for line in lines for ref in ref_grammar().find(line)])

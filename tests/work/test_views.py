@@ -66,7 +66,7 @@ def test_the_action_of_a_view_always_brings_the_work_on(lh: Lh) -> None:
         envelope = lh.envelope("tasks.radar", task=task)
         if not envelope["actions"]:
             break
-        lh.run_actions(envelope)
+        lh.run_actions(envelope, steps=[step("Do it")])
         if turn == 1:
             assert "tasks.macro.close.step" in envelope["actions"][0]["why"]
             lh("tasks.macro.close.step", proof="CMD: make (exit 0)", task=task)
@@ -192,18 +192,17 @@ def test_without_a_focus_memory_falls_back_to_the_checkout_and_tasks_ask(lh: Lh)
     assert envelope["actions"][0]["args"] == {
         "workspace": "acme",
         "op": "call",
-        "cmd": "tasks.focus.set",
+        "cmd": "tasks.radar",
         "args": {"task": "TASK-001"},
     }
     lh.run_actions(envelope)
-    lh("tasks.radar")
 
 
 def test_without_anything_a_first_task_is_offered(lh: Lh) -> None:
     envelope = lh.envelope("tasks.snapshot")
     assert envelope["error"]["code"] == "INVALID_INPUT"
     assert "next::tasks.macro.start" in [a["action_id"] for a in envelope["actions"]]
-    lh.run_actions(envelope)
+    lh.run_actions(envelope, task_title="Ours")
     assert lh("tasks.context")["counts"]["tasks"] == 1
 
 

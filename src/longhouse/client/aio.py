@@ -92,10 +92,7 @@ class AsyncEmbeddedDoor:
         self.house = House(settings)
 
     async def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
-        from longhouse.dispatch import Caller
-        from longhouse.kernel.registry import Role
-
-        answer = await self.house.dispatcher.call_async(cmd, args, Caller(Role.OPERATOR))
+        answer = await self.house.dispatcher.call_async(cmd, args, self.house.owner())
         return answer_outcome(answer)
 
     async def events(

@@ -24,7 +24,7 @@ class EmbeddedDoor:
         self.house: House = House(settings, commands=commands)
 
     def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
-        return answer_outcome(self.house.call(cmd, args))
+        return answer_outcome(self.house.call(cmd, args, self.house.owner()))
 
     def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None

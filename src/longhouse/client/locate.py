@@ -56,6 +56,8 @@ class Running(NamedTuple):
     instance: str
     store: str = ""
     key: str = ""
+    moved_from: int = 0
+    """The port of the last server, if this one could not have it: who knows who listens there."""
 
     def note(self) -> bytes:
         """The content of `server.json`, which `recorded` reads."""
@@ -78,6 +80,7 @@ def recorded(folder: Path) -> Running | None:
             str(found["instance"]),
             str(found.get("store", "")),
             str(found.get("key", "")),
+            int(found.get("moved_from", 0)),
         )
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longhouse.config.environment import home_folder
-from longhouse.kernel.errors import StoreUnusable
+from longhouse.kernel.errors import StoreUnusable, is_full
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "name_of",
     "new_id",
     "record_of",
+    "write_first_record",
     "write_id",
     "write_record",
 ]
@@ -188,6 +189,8 @@ class Index:
             os.close(lock)
 
     def _unwritable(self, error: OSError) -> StoreUnusable:
+        if is_full(error):
+            return StoreUnusable.full(self.path)
         return StoreUnusable(
             f"{self.path}: the list of your projects cannot be written: {error.strerror}",
             recovery="make your home directory writable, or name a store with --dir",
@@ -239,6 +242,20 @@ def write_record(project: ProjectEntry) -> None:
     write_id(project)
 
 
+def write_first_record(project: ProjectEntry) -> None:
+    """Write the project into its store's folder, unless another process was first."""
+    path = project.store / RECORD_NAME
+    fresh = path.with_name(f".{RECORD_NAME}.{new_id()}")
+    write_private(fresh, json.dumps(project.shown(), indent=1).encode() + b"\n")
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        if record_of(project.store) is None:  # it is damaged
+            fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
 def write_id(project: ProjectEntry) -> None:
     """Write the project's id into its git directory, if it has one."""
     if project.git_dir is None or git_id(project.git_dir) == project.id:
@@ -247,6 +264,8 @@ def write_id(project: ProjectEntry) -> None:
     try:
         write_private(path, project.id.encode() + b"\n")
     except OSError as error:
+        if is_full(error):
+            raise StoreUnusable.full(path) from error
         raise StoreUnusable(
             f"{path} cannot be written: {error.strerror}",
             recovery="make the git directory writable, or name a store with --dir",

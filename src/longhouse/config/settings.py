@@ -54,6 +54,7 @@ class Settings(NamedTuple):
     calls_per_token: int
     waits_per_token: int
     streams_per_token: int
+    workspaces_per_token: int
     autostart_runners: int
     artifacts: Path | None
     """The folder with the bytes of artifacts; None if they are in the database (PostgreSQL)."""
@@ -69,7 +70,7 @@ class Settings(NamedTuple):
 
     def make_dir(self) -> None:
         """Create the store's folder and register the project, unless both are done."""
-        self.place.make()
+        self.place.make(self.workspace)
 
     @property
     def is_by_chance(self) -> bool:
@@ -121,6 +122,7 @@ _NUMBERS = {
     "calls_per_token": (1, 10**6),
     "waits_per_token": (1, 10**6),
     "streams_per_token": (1, 10**6),
+    "workspaces_per_token": (0, 10**6),
     "autostart_runners": (0, 10**4),
     "artifact_quota_mb": (0, 2**40),
     "jobs_max_running": (0, 10**9),
@@ -156,6 +158,7 @@ _DEFAULTS: dict[str, Any] = {
     "calls_per_token": 512,
     "waits_per_token": 384,
     "streams_per_token": 512,
+    "workspaces_per_token": 50,
     "autostart_runners": 4,
     "artifact_quota_mb": 10_240,
     "agent_stale_minutes": 15,
@@ -191,8 +194,6 @@ def load(
     values = {name: pick(name, default) for name, default in _DEFAULTS.items()}
     if values["runner_autostart"] is None:
         values["runner_autostart"] = values["toolset"] != "full"
-    if values["project_guard"] is None:
-        values["project_guard"] = _derived_guard(place, db)
     values["port"] = 0 if values["port"] is None else values["port"]
     kept = None if db.startswith(_POSTGRES) else folder / "artifacts"
     values["artifacts"] = _artifacts(pick("artifacts", kept), folder)
@@ -266,21 +267,6 @@ def _artifacts(set_to: Any, folder: Path) -> Path | None:
             recovery="leave LONGHOUSE_ARTIFACTS unset, or set it to a folder that all hosts share",
         )
     return folder / Path(given).expanduser()
-
-
-def _derived_guard(place: StorePlace, db: str) -> str | None:
-    """A guard that keeps two repositories of the same name from sharing a workspace by accident.
-
-    A project's own store needs none. A PostgreSQL database is shared on purpose by clones at
-    different paths, so only an explicit guard applies there.
-    """
-    project = place.project
-    own = (project is not None and not project.chosen) or place.folder.is_relative_to(place.root)
-    if db.startswith(_POSTGRES) or own or (project is None and not place.chosen):
-        return None
-    import hashlib
-
-    return "repo:" + hashlib.sha256(os.fsencode(place.root)).hexdigest()[:16]
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

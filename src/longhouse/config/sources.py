@@ -35,6 +35,7 @@ LIMITS = frozenset(
         "processes_max_running",
         "streams_per_token",
         "waits_per_token",
+        "workspaces_per_token",
     }
 )
 """The settings that a work tree's `.longhouse/config.toml` may contain, beside a workspace.

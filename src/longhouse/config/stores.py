@@ -12,6 +12,7 @@ index follows it.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,13 +29,17 @@ from longhouse.config.projects import (
     name_of,
     new_id,
     record_of,
+    write_first_record,
     write_record,
 )
 from longhouse.kernel.errors import Conflict, StoreOutOfReach, StoreUnusable
+from longhouse.kernel.private_files import read_private, write_private
 
 __all__ = ["OldStore", "StorePlace", "find_store"]
 
 _ELSEWHERE = "name a folder for the store with --dir, or LONGHOUSE_DIR"
+VISITORS = "visitors.json"
+"""The file in a store's folder that says which other repository uses which workspace name."""
 _NETWORK = ("afs", "beegfs", "ceph", "cifs", "glusterfs", "lustre", "nfs", "smb", "sshfs")
 
 
@@ -86,6 +91,8 @@ class StorePlace(NamedTuple):
     old: Path | None = None
     """A store in the work tree that a person must adopt first."""
     notices: tuple[str, ...] = ()
+    also: str | None = None
+    """Another workspace that a new store's project has from the start."""
     twin: Path | None = None
     """The caller's repository, if it only shares its name with the store's project."""
 
@@ -141,19 +148,27 @@ class StorePlace(NamedTuple):
             + (f" --dir {self.old}" if self.chosen else ""),
         )
 
-    def make(self) -> None:
-        """Make the folder if there is none, and register what must be registered."""
+    def make(self, workspace: str | None = None) -> None:
+        """Make the folder if there is none, and register what must be registered.
+
+        A new store's project also gets `workspace`, by which its user called it.
+        """
+        if workspace not in (None, self.workspace):
+            self._replace(also=workspace).make()
+            return
         self.require()
         try:
             if self.project is not None:
                 self._check_present(self.project)
             elif not self.chosen:
                 self._register()
+            elif record_of(self.folder) is not None:
+                return
             elif not _holds_a_store(self.folder):
                 # Not its parents: such a path is probably a typo.
                 self.folder.mkdir(mode=0o700, exist_ok=True)
                 self._record()
-            elif record_of(self.folder) is None:
+            else:
                 with suppress(OSError):  # a store of an earlier version, on a full disk
                     self._record()
         except OSError as error:
@@ -169,19 +184,29 @@ class StorePlace(NamedTuple):
 
     def _new(self, *, id: str | None = None) -> ProjectEntry:
         return ProjectEntry(
-            id or new_id(), self.root, self.git_dir, self.folder, self.workspace, self.cache
+            id or new_id(),
+            self.root,
+            self.git_dir,
+            self.folder,
+            self.workspace,
+            self.cache,
+            workspaces=(self.also,) if self.also else (),
         )
 
     def _record(self) -> None:
         """Note in a store that the user placed which project it is for.
 
-        Inside a work tree the index must list it, too.
+        Inside a work tree the index must list it, too. The first of several processes decides: two
+        ids would be two projects.
         """
         project = self._new()._replace(git_dir=None, chosen=True)
         if not _in_a_work_tree(self.folder):
-            write_record(project)
+            write_first_record(project)
             return
         with self.homes.need_index().change() as known:
+            record = record_of(self.folder)
+            if record is not None and record.id in known:
+                return
             (self.folder / ".gitignore").write_text("*\n", encoding="utf-8")
             write_record(project)
             for other in [one.id for one in known.values() if one.store == self.folder]:
@@ -303,8 +328,9 @@ def _at(
     root = project.root if project.root.is_dir() else here
     twin = None
     if chosen and here != root and (here / ".git").exists():
-        twin = here if name_of(here) == workspace else None
-        workspace = name_of(here)
+        visitor = name_of(here)
+        twin = here if visitor == workspace or not _named_first(project, visitor, here) else None
+        workspace = visitor
         notices += (f"the store in {project.store} belongs to {root}",)
     return StorePlace(
         homes,
@@ -317,6 +343,27 @@ def _at(
         notices=notices,
         twin=twin,
     )
+
+
+def _named_first(project: ProjectEntry, name: str, here: Path) -> bool:
+    """Whether no other repository that uses this store has the same name; the first one keeps it.
+
+    A repository that is gone gives its name up.
+    """
+    path = project.store / VISITORS
+    try:
+        known = json.loads(read_private(path))
+    except (OSError, ValueError, RecursionError):
+        known = {}
+    if not isinstance(known, dict):
+        known = {}
+    first = known.get(name)
+    if isinstance(first, str) and first != str(here) and (Path(first) / ".git").exists():
+        return False
+    if first != str(here):
+        with suppress(OSError):  # a store that cannot be written yet, or a sandbox
+            write_private(path, json.dumps({**known, name: str(here)}).encode() + b"\n")
+    return True
 
 
 def _is_ours(project: ProjectEntry) -> bool:

@@ -22,6 +22,7 @@ from longhouse.crew.agents import (
     existing,
     holds,
     new_token,
+    on_connection,
     reissue,
 )
 from longhouse.crew.errors import AdoptionRejected, AgentNotFound, AgentTokenRequired
@@ -102,6 +103,7 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
         agent_id=name,
         token_digest=digest(token),
         owner=binds_to(tx),
+        connection=on_connection(tx, name),
         rig=req.rig,
         now=tx.now_ms,
     )

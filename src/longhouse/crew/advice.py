@@ -1,4 +1,4 @@
-"""The mail part of `status`: an agent sees its own, other callers what is unanswered."""
+"""The crew's part of `status`: who else is here, and mail: one's own, or what is unanswered."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
 from longhouse.store.tx import Tx
 
-__all__ = ["inbox_of", "mail_waits"]
+__all__ = ["inbox_of", "mail_waits", "who_is_here"]
 
 MOST = 100
+MOST_HERE = 8
+
+
+@room.advises
+def who_is_here(tx: Tx) -> Advice:
+    """Name the other identities that are active."""
+    minutes = tx.facts.settings.agent_stale_minutes
+    since = tx.now_ms - minutes * 60_000
+    rows = tx.all(sql.agents_here, since=since, me=tx.actor, limit=MOST_HERE)
+    return Advice(shown={"here": [row["agent_id"] for row in rows]} if rows else {})
 
 
 @room.advises

@@ -28,7 +28,9 @@ __all__ = [
     "existing",
     "holds",
     "new_token",
+    "on_connection",
     "proved",
+    "recognize",
     "reissue",
     "vouch",
 ]
@@ -75,6 +77,8 @@ def acting(
     """
     known, token = _with_token(tx, agent_id, token, error)
     name = known["agent_id"]
+    if not holds(known, token):
+        raise _not_its_own(name)
     seen, _ = tx.answers(
         [
             tx.ask(
@@ -82,6 +86,7 @@ def acting(
                 agent_id=name,
                 token_digest=digest(token),
                 owner=binds_to(tx),
+                connection=on_connection(tx, name, known["connection"]),
                 now=tx.now_ms,
             ),
             tx.ask(
@@ -129,7 +134,27 @@ def _not_its_own(name: str) -> AgentTokenRequired:
 
 def _speaks(tx: Tx, name: str) -> None:
     tx.actor = name
-    tx.by = tx.by._replace(who=name, named=True)
+    tx.by = tx.by._replace(who=name, named=True, agent=name)
+
+
+def on_connection(tx: Tx, name: str, before: str | None = None) -> str | None:
+    """The connection on which this call proves to be `name`; it stops being any other identity."""
+    connection = tx.by.connection
+    if connection is not None and connection != before:
+        tx.run(sql.connection_free, connection=connection, agent_id=name)
+        tx.session.nobody_in.discard(tx.workspace)
+    return connection
+
+
+@room.recognizes
+def recognize(tx: Tx) -> str | None:
+    """The identity that the caller's connection has proved to be; a write is its sign of life."""
+    known = tx.one(sql.agent_on, connection=tx.by.connection)
+    if known is None:
+        return None
+    if tx.writes:
+        _live(tx, known)
+    return str(known["agent_id"])
 
 
 @room.vouches
@@ -143,25 +168,35 @@ def vouch(tx: Tx, name: str) -> bool:
     if known is None:
         return False
     retired = known["retired_at_ms"] is not None
-    if not tx.by.leads and (retired or known["owner"] != tx.by.owner):
+    if not tx.by.leads and (retired or not _is_yours(tx, known)):
         raise AgentTokenRequired(
             f"{name} is an identity that this caller has not proved to be its own",
             recovery="leave the name out, or first call agents.heartbeat with its agent_token",
         )
-    if tx.writes and not retired:
-        tx.answers(
-            [
-                tx.ask(sql.agent_acts, agent_id=name, now=tx.now_ms),
-                tx.ask(
-                    sql.reservations_renew,
-                    agent_id=name,
-                    token_digest=known["token_digest"],
-                    now=tx.now_ms,
-                ),
-            ]
-        )
-        _note_return(tx, known)
+    if tx.writes and not retired and name != tx.by.agent:  # recognizing it was a sign of life
+        _live(tx, known)
     return True
+
+
+def _is_yours(tx: Tx, known: Row) -> bool:
+    return known["agent_id"] == tx.by.agent or bool(known["owner"] == tx.by.owner)
+
+
+def _live(tx: Tx, known: Row) -> None:
+    """Record a sign of life of an identity, which renews its reservations."""
+    name = known["agent_id"]
+    tx.answers(
+        [
+            tx.ask(sql.agent_acts, agent_id=name, now=tx.now_ms),
+            tx.ask(
+                sql.reservations_renew,
+                agent_id=name,
+                token_digest=known["token_digest"],
+                now=tx.now_ms,
+            ),
+        ]
+    )
+    _note_return(tx, known)
 
 
 def _note_return(tx: Tx, before: Row) -> None:

@@ -48,7 +48,7 @@ class MissingBeadId(InvalidInput):
     """The work item is missing or is not a valid id."""
 
     code = "MISSING_BEAD_ID"
-    fix = "name the work item: bead_id=TASK-001"
+    fix = "name the work item (a bead is a task): bead_id=TASK-001, or focus on it"
 
 
 class InvalidMessage(InvalidInput):

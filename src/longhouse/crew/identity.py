@@ -1,7 +1,8 @@
 """Identities: registering, retiring, heartbeats, and the list of all of them.
 
 A name belongs to one session at a time and is never reused; continuing an earlier identity is
-adoption (see `adoption`).
+adoption (see `adoption`). The connection that proved to be an identity last acts as it without
+naming it; it brings along the focus and checkout that it had before it registered.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from longhouse.crew.agents import (
     digest,
     existing,
     new_token,
+    on_connection,
     reissue,
 )
 from longhouse.crew.errors import DuplicateAgentId, InvalidRole
@@ -33,6 +35,7 @@ from longhouse.crew.types.identity import (
 )
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput, Suggestion
+from longhouse.memory.targeting import take_place
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -46,6 +49,7 @@ TOKEN = "lha_" + "0" * 48
     "agents.register",
     also="join create new add hello login",
     writes=True,
+    additive=True,
     example=Register(name="misty-heron", role="ui"),
     reveals=["agent_token"],
     reissue=reissue,
@@ -62,7 +66,7 @@ def register(tx: Tx, req: Register) -> Registered:
             reason += f"; candidates that were taken: {collisions}"
     else:
         name, reason = check_name(req.name), "registered: the name was free"
-    token = new_token(tx)
+    token, connection = new_token(tx), on_connection(tx, name)
     row = tx.one(
         sql.agent_add,
         agent_id=name,
@@ -74,9 +78,12 @@ def register(tx: Tx, req: Register) -> Registered:
         status=req.status or "idle",
         token_digest=digest(token),
         owner=binds_to(tx),
+        connection=connection,
     )
     if row is not None:
         tx.actor = name
+        if connection:
+            take_place(tx, connection, name)
         tx.append("crew", name, "registered", {"agent": name, "role": role, "kind": req.kind})
         return Registered(agent=agent_from(tx, row), agent_token=token, recommendation=reason)
     return _update(tx, req, name, role)
@@ -140,6 +147,7 @@ def end_identity(tx: Tx, name: str) -> tuple[Row, int]:
     "agents.heartbeat",
     also="ping alive keepalive",
     writes=True,
+    additive=True,
     idempotent=True,
     example=AgentHeartbeat(agent="amber-otter", agent_token=TOKEN),
 )
@@ -165,7 +173,7 @@ def _agent_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.list",
-    also="who ls online members crew.list workspace.agents",
+    also="who ls online members crew.list workspace.agents crew agents.agents",
     example=ListAgents(),
     lines=_agent_lines,
     trim=[Pop("agents", cursor="agent_id", leave=1)],

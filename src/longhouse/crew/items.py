@@ -14,6 +14,7 @@ from longhouse.crew.facts import CrewFacts
 from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Value
+from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -77,15 +78,27 @@ class WorkItems(Protocol):
 
 
 def source(tx: Tx) -> WorkItems:
+    """The work items of this workspace; an external tracker's are those of its own project."""
     items: WorkItems = tx.facts.of(CrewFacts).items
-    return items
+    if items.name == "tasks":
+        return items
+    from longhouse.crew.tasks import TaskItems
+    from longhouse.store.projects import is_home
+
+    if is_home(tx):
+        return items
+
+    return TaskItems()
 
 
-def linked_item(tx: Tx, bead_id: str) -> str:
-    """The id of a work item to link to: any word, unless its tracker has no such item."""
-    bead_id = bead_id.strip()
+def linked_item(tx: Tx, given: str | None) -> str:
+    """The id of a work item to link to: any word, unless its tracker has no such item.
+
+    If none is given it is the caller's: the task in focus, else the one assigned to it.
+    """
+    bead_id = (_own_item(tx) if given is None else given).strip()
     if not bead_id:
-        raise MissingBeadId("bead_id: the work item is missing")
+        raise MissingBeadId("bead_id: expected the work item; nothing is in focus or yours")
     if any(char.isspace() or not char.isprintable() for char in bead_id):
         raise MissingBeadId(f"bead_id: {bead_id[:80]!r} is not a valid work item id")
     items = source(tx)
@@ -94,3 +107,10 @@ def linked_item(tx: Tx, bead_id: str) -> str:
             f"bead_id: there is no work item {bead_id}", recovery="list them with agents.sessions"
         )
     return bead_id
+
+
+def _own_item(tx: Tx) -> str:
+    if focus := standing(tx).focus:
+        return focus
+    mine = source(tx).in_progress_of(tx, tx.by.who) if tx.by.named and tx.by.who else []
+    return mine[0].id if mine else ""

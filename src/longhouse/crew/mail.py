@@ -50,6 +50,7 @@ NEEDS_ACK = ("HANDOFF", "BLOCKED")
     "agents.send",
     also="message tell notify dm post mail.send",
     writes=True,
+    additive=True,
     example=Send(
         agent="amber-otter",
         agent_token=TOKEN,
@@ -126,7 +127,7 @@ def _inbox_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.inbox",
-    also="mail mailbox unread receive agents.check.mail",
+    also="mail mailbox unread receive agents.check.mail messages",
     example=Inbox(agent="amber-otter", state=["unread"]),
     lines=_inbox_lines,
     trim=[
@@ -196,6 +197,7 @@ def _like(text: str | None) -> str | None:
     "agents.read",
     also="agents.mark.read seen",
     writes=True,
+    additive=True,
     idempotent=True,
     trim=[Clip("message.body", 200)],
     example=Read(agent="amber-otter", agent_token=TOKEN, message="msg_1"),
@@ -209,6 +211,7 @@ def read(tx: Tx, req: Read) -> MessageMarked:
     "agents.ack",
     also="acknowledge accept confirm",
     writes=True,
+    additive=True,
     idempotent=True,
     trim=[Clip("message.body", 200)],
     example=Ack(agent="amber-otter", agent_token=TOKEN, message="msg_1"),

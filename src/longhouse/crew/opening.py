@@ -21,7 +21,7 @@ from longhouse.store.tx import sql as log_sql
 __all__ = ["open_message", "open_moment", "open_protocol_event", "open_reservation"]
 
 
-@room.opens(r"msg_[0-9]{1,16}", "a message, like msg_12")
+@room.opens("message", r"msg_[0-9]{1,16}", "a message", "msg_12")
 def open_message(tx: Tx, req: object, match: re.Match[str]) -> MessageOpened:
     """A message with its full text."""
     row = tx.one(sql.message_by_seq, seq=int(match[0].removeprefix("msg_")))
@@ -34,7 +34,7 @@ def open_message(tx: Tx, req: object, match: re.Match[str]) -> MessageOpened:
     return MessageOpened(kind="message", id=match[0], message=message_from(row))
 
 
-@room.opens(r"res_[0-9]{1,16}", "a reservation, like res_12")
+@room.opens("reservation", r"res_[0-9]{1,16}", "a reservation", "res_12")
 def open_reservation(tx: Tx, req: object, match: re.Match[str]) -> ReservationOpened:
     """A reservation, active or ended."""
     row = tx.one(sql.reservation_by_seq, seq=int(match[0].removeprefix("res_")))
@@ -47,7 +47,12 @@ def open_reservation(tx: Tx, req: object, match: re.Match[str]) -> ReservationOp
     return ReservationOpened(kind="reservation", id=match[0], reservation=reservation_from(row))
 
 
-@room.opens(r"proto_[0-9]{8}_(?P<seq>[0-9]{3,16})", "a protocol event, like proto_20270115_012")
+@room.opens(
+    "protocol_event",
+    r"proto_[0-9]{8}_(?P<seq>[0-9]{3,16})",
+    "a protocol event",
+    "proto_20270115_012",
+)
 def open_protocol_event(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
     """A protocol event, by the id in its envelope."""
     found = _moment_at(tx, int(match["seq"]))
@@ -61,7 +66,12 @@ def open_protocol_event(tx: Tx, req: object, match: re.Match[str]) -> MomentOpen
 
 
 @room.opens(
-    r"(?P<item>[^@\s]+)@(?P<seq>[0-9]{1,16})", "a message or event about a work item, like bb-7@12"
+    "item_event",
+    r"(?P<item>[^@\s]+)@(?P<seq>[0-9]{1,16})",
+    "a message or event about a work item",
+    "bb-7@12",
+    mention=None,  # in a text, only what is written like an entry is taken for a ref
+    general=True,
 )
 def open_moment(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
     """A message, reservation or event as its work item's conversation shows it."""

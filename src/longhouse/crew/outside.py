@@ -51,6 +51,7 @@ RECORD_CHARS = 10_000
     "agents.changed",
     also="changes edited modified files.changed",
     writes=True,
+    additive=True,
     idempotent=True,
     trim=[Pop("outside", leave=1)],
     example=ReportChanges(

@@ -192,6 +192,7 @@ _TRIM: list[Any] = [
     "agents.handoff",
     also="agents.hand.off agents.hand.over handover pass transfer",
     writes=True,
+    additive=True,
     trim=_TRIM,
     example=HandOff(
         agent="amber-otter",
@@ -220,6 +221,7 @@ def hand_off(tx: Tx, req: HandOff) -> EventSent:
     "agents.blocked",
     also="block stuck escalate",
     writes=True,
+    additive=True,
     trim=_TRIM,
     example=ReportBlocked(
         agent="amber-otter",

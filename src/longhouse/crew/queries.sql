@@ -13,9 +13,10 @@
 -- Add an identity; returns no row if the name is taken.
 INSERT INTO agents
     (ws, agent_id, kind, display_name, role, status, token_digest, owner, rig, created_at_ms,
-     last_seen_at_ms)
+     last_seen_at_ms, connection)
 VALUES
-    (:ws, :agent_id, :kind, :display_name, :role, :status, :token_digest, :owner, :rig, :now, :now)
+    (:ws, :agent_id, :kind, :display_name, :role, :status, :token_digest, :owner, :rig, :now, :now,
+     :connection)
 ON CONFLICT (ws, agent_id) DO NOTHING
 RETURNING *
 
@@ -42,6 +43,15 @@ RETURNING *
 -- One identity.
 SELECT * FROM agents WHERE ws = :ws AND agent_id = :agent_id
 
+-- name: agent_on
+-- The identity that a connection has proved to be.
+SELECT * FROM agents WHERE ws = :ws AND connection = :connection AND retired_at_ms IS NULL
+
+-- name: connection_free
+-- A connection proves to be another identity from now on.
+UPDATE agents SET connection = NULL
+WHERE ws = :ws AND connection = :connection AND agent_id <> :agent_id
+
 -- name: agents_by_ids
 -- Several identities at once; unused parameters repeat one of the names.
 SELECT * FROM agents
@@ -52,7 +62,8 @@ WHERE ws = :ws AND agent_id IN
 -- Record a sign of life in place; no row for an unknown or retired identity or a wrong token.
 UPDATE agents
 SET last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END,
-    owner = COALESCE(CAST(:owner AS TEXT), owner)
+    owner = COALESCE(CAST(:owner AS TEXT), owner),
+    connection = COALESCE(CAST(:connection AS TEXT), connection)
 WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :token_digest
   AND retired_at_ms IS NULL
 RETURNING *
@@ -86,7 +97,7 @@ RETURNING *
 -- A new session adopts the identity; the old token stops working.
 UPDATE agents
 SET token_digest = :token_digest, rig = COALESCE(CAST(:rig AS TEXT), rig),
-    owner = CAST(:owner AS TEXT),
+    owner = CAST(:owner AS TEXT), connection = CAST(:connection AS TEXT),
     last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
 WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
 RETURNING *
@@ -99,7 +110,7 @@ RETURNING *
 
 -- name: agents_void
 -- Nobody can prove an identity that came from elsewhere: its token and owner belong to another store.
-UPDATE agents SET token_digest = '', owner = NULL,
+UPDATE agents SET token_digest = '', owner = NULL, connection = NULL,
     last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN :now ELSE last_seen_at_ms END
 WHERE ws = :ws
 RETURNING agent_id, retired_at_ms
@@ -120,6 +131,13 @@ WHERE ws = :ws
   AND (CAST(:role AS TEXT) IS NULL OR role = :role)
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
   AND (:retired = 1 OR retired_at_ms IS NULL)
+ORDER BY last_seen_at_ms DESC, agent_id LIMIT :limit
+
+-- name: agents_here
+-- The identities other than one's own that were seen lately, the last one seen first.
+SELECT agent_id FROM agents
+WHERE ws = :ws AND retired_at_ms IS NULL AND last_seen_at_ms > :since AND kind <> 'job'
+  AND (CAST(:me AS TEXT) IS NULL OR agent_id <> :me)
 ORDER BY last_seen_at_ms DESC, agent_id LIMIT :limit
 
 -- name: agents_of_role

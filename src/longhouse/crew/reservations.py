@@ -29,7 +29,9 @@ from longhouse.crew.scopes import FileScope, ancestors, overlap, scope_in
 from longhouse.crew.types.entities import (
     Reservation,
 )
+from longhouse.crew.types.mail import Send
 from longhouse.crew.types.reservations import (
+    GetCrewStatus,
     Release,
     Released,
     Renew,
@@ -39,7 +41,8 @@ from longhouse.crew.types.reservations import (
 )
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import LonghouseError, Suggestion
+from longhouse.kernel.values import Draft
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogEvent, Refused, Tx
 
@@ -69,6 +72,7 @@ HINTS: dict[Liveness, str] = {
     "agents.reserve",
     also="lock claim hold files.reserve reservations.create",
     writes=True,
+    additive=True,
     trim=[Pop("incursions"), Pop("taken_over")],
     example=Reserve(
         agent="amber-otter", agent_token=TOKEN, scope="src/parser/*", bead_id="TASK-001"
@@ -182,6 +186,7 @@ def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
                 f"scope: {scope_of(row)} is held by {owner} (active) for {row['bead_id']} until "
                 f"{rfc3339(row['expires_at_ms'])}",
                 recovery=f"work elsewhere, wait, or ask {owner} with agents.send",
+                suggest=_ask(req, row),
             )
     if others and not req.takeover_stale:
         row = others[0]
@@ -192,6 +197,17 @@ def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
     if len(others) > MOST_TAKEN:
         return ScopeTooWide(f"scope: overlaps more than {MOST_TAKEN} reservations")
     return None
+
+
+def _ask(req: Reserve, held: Row) -> list[Suggestion]:
+    """Ask the holder, in words that only the caller can say; or see until when it is held."""
+    known = {"agent": req.agent, "to": held["agent_id"], "bead_id": req.bead_id}
+    missing = ["subject", "body", *(["agent_token"] if req.agent_token else [])]
+    ask = f"ask {held['agent_id']} about {scope_of(held)}"
+    return [
+        Suggestion(Draft(Send, known, missing), ask),
+        Suggestion(GetCrewStatus(), "see who holds what, and until when", priority="medium"),
+    ]
 
 
 def _tell(
@@ -341,6 +357,7 @@ def release(tx: Tx, req: Release) -> Released:
 @room.command(
     "agents.renew",
     writes=True,
+    additive=True,
     idempotent=True,
     trim=[Pop("reservations", leave=1)],
     example=Renew(agent="amber-otter", agent_token=TOKEN),

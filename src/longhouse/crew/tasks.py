@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from longhouse.crew.items import TrackerReading, WorkItem
 from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import InvalidInput, UnknownId
+from longhouse.kernel.refs import ref_grammar
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.editing import apply_edit
@@ -18,7 +19,6 @@ __all__ = ["TaskItems"]
 
 MOST_OWNED = 100
 DONE = ("DONE", "CANCELED")
-_ID = re.compile(r"(?:TASK|PLAN)-[0-9]{3,15}\Z")
 _CURSOR = re.compile(r"TASK-([0-9]{3,15})\Z")
 
 
@@ -28,7 +28,7 @@ class TaskItems:
     name = "tasks"
 
     def knows(self, item_id: str) -> bool:
-        return bool(_ID.match(item_id))
+        return any(one.kind in ("task", "plan") for one in ref_grammar().kinds_of(item_id))
 
     def get(self, tx: Tx, item_id: str) -> WorkItem | None:
         if not self.knows(item_id):

@@ -77,7 +77,12 @@ def _pairs(edges: list[list[str]]) -> set[tuple[str, str]]:
 
 
 @room.command(
-    "agents.items.sync", writes=True, idempotent=True, example=SyncItems(), trim=[Pop("changes")]
+    "agents.items.sync",
+    writes=True,
+    additive=True,
+    idempotent=True,
+    example=SyncItems(),
+    trim=[Pop("changes")],
 )
 def sync(tx: Tx, req: SyncItems) -> ItemsSynced:
     """Record what changed in Beads since the last sync; a server does so every 2 s."""

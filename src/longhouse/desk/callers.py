@@ -35,5 +35,5 @@ def asker(tx: Tx, req: Any) -> str | None:
             recovery="pass its newest token, or leave agent and agent_token out",
         )
     tx.actor = name
-    tx.by = tx.by._replace(who=name, named=True)
+    tx.by = tx.by._replace(who=name, named=True, agent=name)
     return name

@@ -23,10 +23,11 @@ from longhouse.desk.types.system import (
     SchemaGet,
     SummariseOps,
 )
-from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.envelope import portal_call
+from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.explain import shape
-from longhouse.kernel.lines import cell, clip
+from longhouse.kernel.lines import cell, gist
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import common_args, own_schema, required_args
 from longhouse.store.tx import Tx
@@ -120,7 +121,7 @@ def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
     op="cmd.list",
     example=ListCommands(prefix="jobs."),
     needs_workspace=False,
-    trim=[Clip("cmds.summary", 40), Pop("cmds", leave=1, cursor="offset")],
+    trim=[Pop("cmds", leave=1, cursor="offset")],
 )
 def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     """List the commands of a toolset, golden ones first; unlisted commands work too."""
@@ -128,9 +129,17 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     named = [c for c in tx.facts.registry if c.cmd.startswith(req.prefix)]
     found = [c for c in named if c.tier in _TIERS[toolset]]
     found.sort(key=lambda c: (c.tier != "gold", c.cmd))
-    page = found[req.offset : req.offset + req.limit]
-    end = req.offset + len(page)
+    start = req.offset if req.cursor is None else req.cursor
+    if req.offset and start != req.offset:
+        raise InvalidInput("cursor: expected cursor or offset, not both", recovery="leave one out")
+    page = found[start : start + req.limit]
+    end = start + len(page)
     more = end < len(found)
+    if more:
+        following = ListCommands(
+            prefix=req.prefix, cursor=end, limit=req.limit, toolset=req.toolset
+        )
+        tx.suggest(following, "the next page")
     if hidden := len(named) - len(found):
         tx.suggest(
             ListCommands(prefix=req.prefix, toolset="full"),
@@ -143,7 +152,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
         cmds=[
             CommandRow(
                 cmd=c.cmd,
-                summary=clip(c.summary, 60),
+                summary=gist(c.summary, 60),
                 portal=c.portal if c.portal != c.cmd.partition(".")[0] else None,
                 op=c.op,
                 tier=c.tier,
@@ -152,7 +161,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
             for c in page
         ],
         pagination=OffsetPagination(
-            offset=req.offset,
+            offset=start,
             limit=req.limit,
             total=len(found),
             has_more=more,

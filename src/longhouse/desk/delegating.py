@@ -52,6 +52,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     "tasks.macro.delegate",
     also="delegate tasks.macro.job",
     writes=True,
+    additive=True,
     lines=_lines,
     example=Delegate(task_title="Search: find the slow query", description="It takes 4 s."),
     trim=[*RESUME_INSIDE, Pop("steps", leave=5)],
@@ -77,7 +78,7 @@ def delegate(tx: Tx, req: Delegate) -> Delegated:
     cockpit = _cockpit(tx, task, anchor, req)
     moved = add_job(tx, _job(req, task, anchor, cockpit)) if req.job else None
     offered = len(tx.suggestions)
-    resume = resumed(tx, task, req.view, req.resume_max_chars)
+    resume = resumed(tx, task, req, req.resume_max_chars)
     if moved is not None:
         del tx.suggestions[offered:]  # the job does the task; the delegating caller only waits
         tx.suggest(WaitJobs(job=moved.job.id, until="end"), "wait until it finishes")

@@ -13,6 +13,7 @@ from longhouse.desk.types.system import Init
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
+from longhouse.kernel.values import Draft
 from longhouse.memory import reading as memory
 from longhouse.memory.branches import MAIN
 from longhouse.memory.types.documents import CommitNote
@@ -49,7 +50,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "system.diagnostics",
-    also="health doctor check tasks.diagnostics",
+    also="health doctor check diagnose tasks.diagnostics",
     example=Diagnose(),
     lines=_lines,
     trim=[Clip("issues.message", 40), Pop("issues"), Drop("reasoning_ref")],
@@ -108,12 +109,11 @@ def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
             "recover.init",
         )
     if memory.last_entry(tx) is None:
-        first = CommitNote(content="What we are working on, and why.")
         note(
             "CONTEXT_EMPTY",
             "no document has an entry",
-            f"write a first note with vcs.notes.commit content={first.content!r}",
-            first,
+            "write down what you are working on, with vcs.notes.commit",
+            Draft(CommitNote, {}, ["content"]),
             "recover.first.note",
         )
     if at.focus is not None and known_target(tx, at.focus) is None:

@@ -7,7 +7,7 @@ then who waits for whom, then decisions and evidence, and only then the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from longhouse.crew.types.entities import Message, Reservation
 from longhouse.desk.types.resume import Fact, PlanAbove, UnmergedBranch, WaitsFor
@@ -37,6 +37,7 @@ class Material(NamedTuple):
     jobs: Sequence[RadarRow] = ()
     usage: JobUsage | None = None
     held: Sequence[Reservation] = ()
+    processes: Sequence[dict[str, Any]] = ()
     mail: Sequence[Message] = ()
     cards: Sequence[Card] = ()
     decisions: Sequence[Card] = ()
@@ -180,9 +181,21 @@ def _held(of: Material) -> Iterator[Fact]:
 
 
 def _holding(one: Reservation, who: str) -> Fact:
-    holds, until = "hold" if who == "you" else "holds", one.expires_at[11:16]
+    holds, until = "hold" if who == "you" else "holds", _clock_time(one.expires_at)
     text = f"{who} {holds} {one.scope} for {one.bead_id} until {until}"
     return _fact("held", text, one.reservation_id)
+
+
+def _processes(of: Material) -> Iterator[Fact]:
+    for one in of.processes:
+        port = f" on port {one['port']}" if one.get("port") else ""
+        text = f"{one['name']} {one['state']}{port} since {_clock_time(one['since'])}"
+        yield _fact("process", text, one["id"], _SHORT)
+
+
+def _clock_time(rfc: str) -> str:
+    """`09:28 UTC`: an answer is read in many places, so the zone is always said."""
+    return f"{rfc[11:16]} UTC"
 
 
 def _plan(of: Material) -> Iterator[Fact]:
@@ -248,6 +261,7 @@ _ORDER: tuple[tuple[int, Callable[[Material], Iterable[Fact]]], ...] = (
     (1, _decisions),
     (2, _seen),
     (2, _held),
+    (2, _processes),
     (1, _plan),
     (1, _jobs),
     (1, _why),

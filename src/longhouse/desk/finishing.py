@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.desk.resuming import RESUME_INSIDE, resumed
+import msgspec
+
+from longhouse.desk.deleting import complete
+from longhouse.desk.resuming import RESUME_INSIDE, resumed, wants_resume
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.closing import (
@@ -25,7 +28,6 @@ from longhouse.kernel.lines import cell
 from longhouse.memory import append_entry, ensure_branch, ensure_target
 from longhouse.store.tx import Tx
 from longhouse.work.closing import closed, strict_gate
-from longhouse.work.editing import complete
 from longhouse.work.events import happened
 from longhouse.work.lookup import entity_of, entity_row, where_to_start
 from longhouse.work.proof import evidence_from_line
@@ -36,13 +38,16 @@ from longhouse.work.types.changing import CloseStep, Complete
 from longhouse.work.types.creating import Bootstrap
 from longhouse.work.types.entities import Event, StepTarget
 from longhouse.work.types.views import GetRadar
-from longhouse.work.views import handoff_of
+from longhouse.work.views import handoff_of, next_call
 
 __all__ = ["close_step_now", "create_done", "finish"]
 
+LONG = 2_000
+"""The most characters of the resume that a view asks for."""
+
 
 def _closed_lines(result: dict[str, Any]) -> list[str]:
-    done = f"closed {result['path']} ({cell(result['step']['title'], 48)})"
+    done = f"closed {result['path']} ({cell(result['title'], 48)})"
     return [f"{result['task']} {done} | ref={result['task']} | {result['next']}"]
 
 
@@ -70,16 +75,21 @@ def close_step_now(tx: Tx, req: CloseStepNow) -> StepClosed:
     moved = closed(tx, _close(change, req), overridden=bool(overrode))
     events += moved.events or [moved.event]
     task = moved.task
-    return StepClosed(
+    scene = scene_of(tx, entity_row(tx, task))
+    brief = StepClosed(
         task=task,
         revision=moved.revision,
-        step=moved.step,
         path=moved.path,
-        next=next_words(scene_of(tx, entity_row(tx, task))),
-        events=events,
+        title=moved.step.title,
+        next=next_words(scene),
+        refs=[event.ref for event in events],
         overrode=overrode,
-        resume=resumed(tx, task, req.view, req.resume_max_chars),
     )
+    if not wants_resume(req):
+        tx.suggestions.append(next_call(tx, scene) or Suggestion(GetRadar(task=task), "see it"))
+        return brief
+    resume = resumed(tx, task, req, LONG)  # also suggests the next call
+    return msgspec.structs.replace(brief, step=moved.step, events=events, resume=resume)
 
 
 def _step(req: CloseStepNow) -> StepTarget[Any]:
@@ -142,7 +152,7 @@ def finish(tx: Tx, req: Finish) -> Finished:
     """Finish or cancel a plan or task with a final note; repeating it changes nothing."""
     row = entity_of(tx, req)
     entity = row.get("task_id") or row["plan_id"]
-    moved = complete(tx, Complete(target=entity, status=req.status))
+    moved = complete(tx, Complete(target=entity, status=req.status, hanging=req.hanging))
     changed, ref = moved.event is not None, None
     if req.final_note and changed:
         where = ensure_target(tx, entity)
@@ -157,6 +167,7 @@ def finish(tx: Tx, req: Finish) -> Finished:
         status=req.status,
         changed=changed,
         final_note=ref,
+        hanging=moved.hanging,
         handoff=handoff_of(scene_of(tx, entity_row(tx, entity)), 5),
     )
 
@@ -169,6 +180,7 @@ def _recorded_lines(result: dict[str, Any]) -> list[str]:
     "tasks.macro.create.done",
     also="tasks.macro.record tasks.record.done",
     writes=True,
+    additive=True,
     example=CreateDone(task_title="Fix the typo", proof="CMD: make docs (exit 0)"),
     lines=_recorded_lines,
     trim=[Drop("bootstrap.events"), Drop("close.events")],

@@ -13,8 +13,8 @@ CALL
 Ten tools: {portals}. `status` and `open` take flat arguments. The others take an op and its args,
 or op=call with cmd and args for any command. `system` with op=cmd.list lists commands,
 op=schema.get shows one. Every answer has success, intent, result, actions, warnings and error;
-actions are complete calls that run as given. Pass fmt=lines for a short answer to read and paste,
-max_chars to limit any answer.
+actions run as given; one with `missing` needs those arguments first. Pass fmt=lines for a short
+answer to read and paste, max_chars to limit any answer.
 
 DAY
 1. status: where you are, what is next. 2. tasks.macro.start starts a task; tasks.resume.super gives

@@ -11,11 +11,16 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.refs import ref_grammar
+from longhouse.kernel.values import Draft
 from longhouse.memory import reading as memory
 from longhouse.memory.types.documents import CommitNote
 from longhouse.store.tx import Tx
 
-__all__ = ["Next", "derive_next"]
+__all__ = ["OPEN_FOCUS", "Next", "derive_next"]
+
+OPEN_FOCUS = "next::open.focus"
+"""The action to fall back on: whatever else is as urgent comes before it."""
 
 
 class Next(NamedTuple):
@@ -38,7 +43,7 @@ def derive_next(tx: Tx) -> Next:
     if not suggestions:
         suggestions.append(
             Suggestion(
-                CommitNote(content="What we are working on, and why."),
+                Draft(CommitNote, {}, ["content"]),
                 "write down what you are working on",
                 action_id="next::vcs.notes.commit",
             )
@@ -47,14 +52,14 @@ def derive_next(tx: Tx) -> Next:
 
 
 def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
-    if not focus or not any(o.pattern.match(focus) for o in tx.facts.registry.openers):
+    if not focus or not ref_grammar().kinds_of(focus):
         return []
     from longhouse.desk.types.macros import GetSnapshot  # needed only if something is in focus
     from longhouse.desk.types.system import Open
     from longhouse.work.states import CLOSED
     from longhouse.work.targets import known_target
 
-    known, name = known_target(tx, focus), "next::open.focus"
+    known, name = known_target(tx, focus), OPEN_FOCUS
     if known is not None and known.status in CLOSED:
         ended = f"see how {focus} ended"
         return [Suggestion(Open(id=focus), ended, priority="low", action_id=name)]

@@ -16,6 +16,7 @@ from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.opening import opens, resolved
+from longhouse.kernel.refs import ref_grammar
 from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
 from longhouse.thinking.citing import cited_by
@@ -30,7 +31,6 @@ __all__ = [
 
 MOST_CARDS = 20
 _Opened = TypeVar("_Opened", bound=msgspec.Struct)
-_NUMBERED = re.compile(r"(TASK|PLAN|JOB|SUB|PROC|ART)-?([0-9]{1,12})(@[0-9]{1,16})?", re.IGNORECASE)
 _QUALIFIED = re.compile(
     r"(?!bead:)(?P<ws>[^\s:]+):(?P<id>(?:TASK|PLAN)-[0-9]{3,15})(?P<at>@[0-9]{1,16})?"
 )
@@ -94,7 +94,7 @@ def _no_id(tx: Tx, wanted: str) -> UnknownId:
     if _AGENT.fullmatch(wanted) and agents_named(tx, [wanted]):
         who = Suggestion(ShowAgent(agent=wanted), "show that agent")
         return UnknownId(message, recovery=f"{wanted} is an agent: agents.show", suggest=[who])
-    shapes = "; ".join(opener.what for opener in tx.facts.registry.openers)
+    shapes = "; ".join(opener.ref.shape for opener in tx.facts.registry.openers)
     return UnknownId(
         message,
         recovery=f"use {shapes}",
@@ -125,8 +125,8 @@ def _meant(tx: Tx, wanted: str) -> UnknownId | None:
 def _near(wanted: str) -> Iterator[str]:
     """The ids that `task-1`, `task/TASK-001` or a bare digest may mean."""
     for word in (wanted, *re.split(r"[:/]", wanted)):
-        if named := _NUMBERED.fullmatch(word):
-            yield f"{named[1].upper()}-{int(named[2]):03d}{named[3] or ''}"
+        if named := ref_grammar().numbered(word):
+            yield named
     if _HEX.fullmatch(wanted):
         yield f"artifact:{wanted}"
     if _AGENT.fullmatch(wanted):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from typing import Any
-
-import msgspec
 
 from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
@@ -25,13 +22,10 @@ from longhouse.kernel.errors import (
     UnknownTool,
     UnknownWorkspace,
 )
-from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import Command, Registry
-from longhouse.kernel.values import Request
+from longhouse.kernel.values import Draft
 
 __all__ = ["recover"]
-
-FIRST_WORKSPACE = "default"
 
 
 @room.recovers
@@ -40,7 +34,7 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
     error, command = refusal.error, refusal.command
     if isinstance(error, UnknownWorkspace) and refusal.has_session:
         yield Suggestion(
-            UseWorkspace(workspace=FIRST_WORKSPACE),
+            Draft(UseWorkspace, {}, ["workspace"]),
             "choose a workspace for this connection",
             action_id="recover::workspace.use",
         )
@@ -48,7 +42,7 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
         from longhouse.desk.types.starting import Start
 
         yield Suggestion(
-            Start(task_title="First task"),
+            Draft(Start, {}, ["task_title"]),
             "start a task",
             priority="medium",
             action_id="recover.portal.macro.start",
@@ -62,78 +56,23 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
         yield from islice(taught, 1) if error.suggest else taught
 
 
-_KINDS = {"task": re.compile(r"TASK-[0-9]{3,15}"), "plan": re.compile(r"PLAN-[0-9]{3,15}")}
-_ID = re.compile(r"[A-Z]+-[0-9A-Za-z]+|[a-z_]+@[0-9]+|msg_[0-9]+")
+_WORK = re.compile(r"(?:TASK|PLAN)-[0-9]{3,15}")
 
 
 def _teach(registry: Registry, command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
-    """Suggest the schema and a valid call."""
+    """Suggest the schema, which has an example; and to look at an id of another kind."""
     yield Suggestion(
         SchemaGet(cmd=command.cmd),
-        "see the arguments it takes",
+        "see the arguments it takes, with an example",
         action_id=f"recover.schema.get::{command.cmd}",
     )
-    if meant := _meant(registry, command, _given(args)):
-        yield meant
-        return
-    example, borrowed = _completed(command, args)
-    if _same(example, args):
-        return  # it is the call that was refused
-    yield Suggestion(
-        example,
-        "an example call; replace the ids with your own" if borrowed else "a valid call",
-        action_id=f"recover.example.call::{command.cmd}",
-    )
-
-
-def _meant(registry: Registry, command: Command, given: dict[str, Any]) -> Suggestion | None:
-    """The call that was probably meant when a task or plan argument has an id of another kind."""
-    fields = command.fields()
     for name in ("task", "plan", "target"):
-        wrong = given.get(name)
-        if name not in fields or not isinstance(wrong, str):
+        wrong = args.get(name)
+        if name not in command.fields() or not isinstance(wrong, str) or _WORK.fullmatch(wrong):
             continue
-        right = next((kind for kind in ("task", "plan") if _KINDS[kind].fullmatch(wrong)), None)
-        if right and name not in (right, "target") and right in fields:
-            kept = {
-                k: v for k, v in given.items() if k in fields and k not in (name, "agent_token")
-            }
-            with suppress(msgspec.ValidationError):
-                moved = msgspec.convert({**kept, right: wrong}, command.request)
-                why = f"{wrong} is a {right}: pass it as {right}"
-                return Suggestion(moved, why, action_id=f"recover.argument::{command.cmd}")
-        if not right and any(opener.pattern.match(wrong) for opener in registry.openers):
+        if any(opener.pattern.match(wrong) for opener in registry.openers):
             why = f"{wrong} is neither a task nor a plan; see what it is"
-            return Suggestion(Open(id=wrong), why, action_id="recover.open")
-    return None
-
-
-def _same(example: Request, args: Mapping[str, Any]) -> bool:
-    """Whether the call has all the values of the example."""
-    given = _given(args)
-    return all(given.get(name) == item for name, item in msgspec.to_builtins(example).items())
-
-
-def _given(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the command, from a direct call or a portal call."""
-    inner = args.get("args") if args.keys() & {"op", "cmd"} else args
-    return inner if isinstance(inner, dict) else {}
-
-
-def _completed(command: Command, args: Mapping[str, Any]) -> tuple[Request, bool]:
-    """The example with the call's valid arguments, and whether it still contains its own ids."""
-    given = _given(args)
-    made = msgspec.to_builtins(command.example)
-    for name in command.fields():
-        if given.get(name) is not None:
-            tried = {**made, name: given[name]}
-            with suppress(msgspec.ValidationError, InvalidInput):
-                check_json({name: given[name]})
-                msgspec.convert(tried, command.request)
-                made = tried
-    own = [item for name, item in made.items() if given.get(name) != item]
-    borrowed = any(isinstance(item, str) and _ID.fullmatch(item) for item in own)
-    return msgspec.convert(made, command.request), borrowed
+            yield Suggestion(Open(id=wrong), why, action_id="recover.open")
 
 
 def _moved(registry: Registry, name: str) -> Iterator[Suggestion]:

@@ -29,6 +29,7 @@ from longhouse.desk.types.resume import (
     UnmergedBranch,
     WaitsFor,
 )
+from longhouse.desk.whose import own_work
 from longhouse.jobs.radar import radar_of_task
 from longhouse.jobs.reading import usage_of_task
 from longhouse.kernel.budget import Budget, Clip, Drop, Keep, Pop, Trim, fit
@@ -41,18 +42,19 @@ from longhouse.memory.graph.diff import diff_graphs
 from longhouse.memory.targeting import standing
 from longhouse.memory.types.documents import Entry
 from longhouse.memory.types.graph import DiffGraph
+from longhouse.processes.advice import going
 from longhouse.store.tx import Tx
 from longhouse.thinking.context_pack import context_pack
 from longhouse.thinking.types.reads import PackedContext, ShowContextPack
 from longhouse.work.events import timeline
-from longhouse.work.lookup import entity_of, entity_row
+from longhouse.work.lookup import entity_of, entity_row, given_id
 from longhouse.work.projections import waits_for
 from longhouse.work.radar import Scene, horizon_of, scene_of, steps_of
 from longhouse.work.types.entities import Plan, Task
 from longhouse.work.types.views import GetRadar
 from longhouse.work.views import evidence_of, handoff_of, next_call
 
-__all__ = ["RESUME_INSIDE", "RESUME_TRIM", "resume_super", "resumed"]
+__all__ = ["RESUME_INSIDE", "RESUME_TRIM", "resume_super", "resumed", "wants_resume"]
 
 MOST_JOBS = 6
 MOST_MAIL = 6
@@ -127,6 +129,7 @@ def resume_lines(result: dict[str, Any]) -> list[str]:
     """The state with its ref, then the facts; the command to paste follows from the actions."""
     target = result["capsule"]["target"]
     head = [f"focus {target['id']} — {cell(target['title'], 100)}", f"ref={result['ref']}"]
+    head += [f"because: {result['chosen']}"] if result.get("chosen") else []
     return [" | ".join([*head, result["next"]]), *fact_lines(result["facts"])]
 
 
@@ -143,7 +146,9 @@ def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
     me = asker(tx, req)
     view = view_of_request(req)
     limits = _limits(req, view)
-    scene = scene_of(tx, entity_of(tx, req))
+    chosen = own_work(tx, me) if me and given_id(req) is None else None
+    row = entity_row(tx, chosen.id) if chosen else entity_of(tx, req)
+    scene = scene_of(tx, row)
     call = next_call(tx, scene) or Suggestion(GetRadar(target=scene.id), "see how it ended")
     tx.suggestions.append(call)
     pack = _pack(tx, scene, view, limits, drafts=req.include_drafts)
@@ -151,6 +156,7 @@ def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
     return ResumedSuper(
         ref=scene.id,
         next=next_words(scene),
+        chosen=chosen.why if chosen else None,
         capsule=_capsule(tx, view, scene, call),
         facts=digest(of),
         target=scene.target,
@@ -163,8 +169,15 @@ def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
     )
 
 
-def resumed(tx: Tx, task: str, view: View, chars: int) -> dict[str, Any]:
-    """A resume for a macro's answer, with its own budget."""
+def wants_resume(req: Any) -> bool:
+    """Whether a macro's answer should include a resume."""
+    return req.view is not None or req.resume_max_chars is not None
+
+
+def resumed(tx: Tx, task: str, req: Any, most: int) -> dict[str, Any]:
+    """A resume for a macro's answer, as its request asks for it, with its own budget."""
+    view: View = req.view or "smart"
+    chars = req.resume_max_chars or most
     whole = resume_super(tx, ResumeSuper(task=task, view=view, context_budget=chars))
     return fit(msgspec.to_builtins(whole), Budget(chars, explicit=True), RESUME_TRIM).result
 
@@ -181,6 +194,7 @@ def _records(
         jobs=list(of.jobs),
         usage=of.usage,
         held=list(of.held),
+        processes=list(of.processes),
         mail=list(of.mail),
         decisions=pack.signals.decisions,
         evidence=list(of.evidence)[: limits.evidence],
@@ -259,6 +273,7 @@ def _material(
             scene=scene,
             asker=me,
             held=_held(tx, me, target.id),
+            processes=going(tx),
             mail=waiting_for(tx, me, MOST_MAIL) if me else (),
             cards=pack.cards,
             decisions=pack.signals.decisions,
@@ -272,6 +287,7 @@ def _material(
         waits_for=_waits_for(tx, target),
         jobs=radar_of_task(tx, target.id, MOST_JOBS),
         usage=usage_of_task(tx, target.id),
+        processes=going(tx),
         held=_held(tx, me, target.id),
         mail=waiting_for(tx, me, MOST_MAIL) if me else (),
         cards=pack.cards,
@@ -330,5 +346,5 @@ def _capsule(tx: Tx, view: View, scene: Scene, call: Suggestion) -> HandoffCapsu
         focus=standing(tx).focus,
         target={"id": target.id, "status": target.status, "title": cell(target.title, 100)},
         step={"id": step.step_id, "path": step.path} if step else None,
-        action={name: action[name] for name in ("tool", "args", "why")},
+        action={n: action[n] for n in ("tool", "args", "why", "missing") if n in action},
     )

@@ -27,7 +27,7 @@ _FIRST: dict[SkillProfile, tuple[str, ...]] = {
         "Start with {status}; do the next action it suggests.",
         "Start new work with {tasks.macro.start}: task, steps, focus and next call in one call.",
         "Work in small steps; after each, write down what is now true and why.",
-        "Answers carry complete calls under actions: run them as given.",
+        "Answers carry calls under actions: run them as given; add what they name as missing.",
         "Resume with {tasks.resume.super} instead of rereading everything.",
     ),
     "strict": (

@@ -1,39 +1,46 @@
 """`tasks.macro.start`: from one sentence to a task in progress, in one transaction.
 
-Creates a task with steps, and a plan if needed, focuses on it, and returns everything needed to
-begin. Besides `tasks.focus.*`, it is the only command that moves the focus.
+Creates a task with steps, and a plan if needed, focuses on it, and returns what it needs next; with
+a view also a resume. Besides `tasks.focus.*`, it is the only command that moves the focus.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from longhouse.desk.resuming import RESUME_INSIDE, resumed
+import msgspec
+
+from longhouse.desk.resuming import RESUME_INSIDE, resumed, wants_resume
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.starting import Reference, Start, Started
 from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.lines import cell
+from longhouse.kernel.lines import cell, clip
 from longhouse.memory.targeting import set_focus
 from longhouse.store.tx import Tx
 from longhouse.work.lookup import plan_row, task_row
 from longhouse.work.radar import scene_of
 from longhouse.work.starting import bootstrap
 from longhouse.work.types.creating import Bootstrap, Bootstrapped
+from longhouse.work.types.views import GetRadar
+from longhouse.work.views import next_call
 
 __all__ = [
     "start",
 ]
 
 TEMPLATE = "basic-task"
+THEN = "do it, then close it with proof: tasks.macro.close.step"
+LONG = 6_000
+"""The most characters of the resume that a view asks for."""
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
     """One line of state; the command to paste follows from the actions."""
     parts = [
-        f"focus {result['task_id']} — {cell(result['resume']['capsule']['target']['title'], 100)}",
+        f"focus {result['task_id']}",
         f"plan={result['plan_id']}",
         f"ref={result['task_id']}",
         result["next"],
@@ -49,6 +56,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     "tasks.macro.start",
     also="start begin new tasks.macro.begin macro.start",
     writes=True,
+    additive=True,
     tier="gold",
     lines=_lines,
     example=Start(task_title="Search: find the slow query", description="It takes 4 s."),
@@ -63,22 +71,31 @@ def start(tx: Tx, req: Start) -> Started:
     made = bootstrap(tx, _bootstrap(req))
     task = made.task.id
     previous = set_focus(tx, task)
-    row = task_row(tx, task)
-    resume = resumed(tx, task, req.view, req.resume_max_chars)  # also suggests the next call
+    scene = scene_of(tx, task_row(tx, task))
+    whole = wants_resume(req)
+    resume = resumed(tx, task, req, LONG) if whole else None  # also suggests the next call
+    if not whole and (call := next_call(tx, scene)):
+        undone = isinstance(call.request, GetRadar)  # `next` already says what to do
+        tx.suggestions.append(Suggestion(call.request, THEN) if undone else call)
     if req.refs:
         tx.suggestions.append(Suggestion(Open(id=task), "open it", priority="medium"))
-    return Started(
+    brief = Started(
         task_id=task,
-        task_qualified_id=made.task.qualified_id,
         plan_id=made.plan.id,
+        next=clip(next_words(scene), 80),
+        references=_references(tx, made, req.task_title) if req.refs else [],
+    )
+    if not whole:
+        return brief
+    return msgspec.structs.replace(
+        brief,
+        task_qualified_id=made.task.qualified_id,
         plan_qualified_id=made.plan.qualified_id,
         plan_created=made.plan.created,
         steps=made.steps,
         focus=task,
         focus_previous=previous,
-        next=next_words(scene_of(tx, row)),
         resume=resume,
-        references=_references(tx, made, req.task_title) if req.refs else [],
     )
 
 

@@ -1,21 +1,32 @@
-"""`status`: the current state and the best next action."""
+"""`status`: where the caller is, who else is here, and the best next action.
+
+The short view fits in `SHORT` characters of JSON with its envelope: what matters most comes first,
+and `more` says that something no longer fits. The full view has everything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from longhouse.desk.next import derive_next
+import msgspec
+
+from longhouse.desk.next import OPEN_FOCUS, Next, derive_next
 from longhouse.desk.room import room
 from longhouse.desk.types.status import (
     Defaults,
     Docs,
     GetStatus,
+    JobLine,
+    Me,
     Server,
     Since,
     Status,
     WorkspacePolicy,
 )
 from longhouse.kernel.budget import Drop, Keep, Pop
+from longhouse.kernel.envelope import action_for
+from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell, clip
 from longhouse.memory import reading as memory
 from longhouse.memory.targeting import seen_seq
@@ -28,7 +39,30 @@ __all__ = [
     "get_status",
 ]
 
+SHORT = 900
+"""The most characters of a short answer, envelope and actions included."""
+ENVELOPE = 200
+"""The characters of an envelope around its result and actions, without the workspace's name."""
+RANK = {"high": 0, "medium": 1, "low": 2}
+FIRST = (
+    ("me", 1),
+    ("target", 1),
+    ("inbox", 1),
+    ("job", 1),
+    ("processes", 1),
+    ("here", 4),
+    ("held", 1),
+    ("since", 1),
+    ("processes", 3),
+    ("held", 3),
+    ("jobs", 1),
+    ("runner", 1),
+    ("here", 8),
+)
+"""What the short view has room for, most important first, and how many of each."""
 
+
+MORE = "view=full"
 DEFAULTS = Defaults(branch="main", docs=Docs(notes="notes", graph="graph", trace="trace"))
 
 GOLDEN_PATH = ("tasks.macro.start", "tasks.snapshot", "tasks.macro.close.step")
@@ -47,8 +81,10 @@ def status_lines(result: dict[str, Any]) -> list[str]:
         f"checkout={result['checkout'] or '-'}",
         f"workspace={result['workspace']}",
         f"focus={result['focus'] or '-'}",
-        f"version={result['server']['version']}",
+        f"me={result['me'].get('agent') or result['me']['role']}",
     ]
+    if server := result.get("server"):
+        state.append(f"version={server['version']}")
     event = result.get("last_task_event")
     seen = [f"task_event={event['event_id']}"] if event else []
     seen += [f"doc={last['doc']}@{last['seq']}"] if last else []
@@ -61,6 +97,10 @@ def _beside(result: dict[str, Any]) -> list[str]:
     found = around_lines(result)
     if inbox := result.get("inbox"):
         found.append("inbox " + " ".join(f"{k}={v}" for k, v in inbox.items() if k != "agent_id"))
+    if here := result.get("here"):
+        found.append(f"here {' '.join(here)}")
+    if going := result.get("processes"):
+        found.append("; ".join(going))
     if others := [one for one in result.get("held", ()) if not one.get("mine")]:
         found.append(f"held {others[0]['what']} by {others[0]['by']}")
     if (since := result.get("since")) and since["changes"]:
@@ -76,6 +116,8 @@ def around_lines(result: dict[str, Any]) -> list[str]:
         found.append(f"job={job['id']}({job['status']}{job.get('marker', '')}): {said}")
     if jobs := result.get("jobs"):
         found.append(f"jobs running={jobs['running']} queued={jobs['queued']}")
+        if waiting := jobs.get("waiting"):
+            found.append(f"waits: {cell(waiting['why'], 160)}")
     if runner := result.get("runner"):
         alarm = "!" if runner["status"] == "offline" and (job or result.get("jobs")) else ""
         found.append(f"runner={runner['status']}{alarm}")
@@ -91,6 +133,7 @@ def around_lines(result: dict[str, Any]) -> list[str]:
     profile="default",
     trim=[
         Pop("held", leave=1),
+        Pop("processes", leave=1),
         Drop("workspace_policy"),
         Drop("last_event"),
         Drop("defaults"),
@@ -100,43 +143,106 @@ def around_lines(result: dict[str, Any]) -> list[str]:
         Drop("runner_autostart"),
         Drop("server"),
         Pop("held"),
+        Pop("processes"),
+        Pop("here"),
         Drop("runner"),
         Drop("jobs"),
         Drop("target"),
-        Keep(("workspace", "headline", "focus", "seq")),
+        Keep(("workspace", "headline", "focus", "seq", "me")),
     ],
 )
 def get_status(tx: Tx, req: GetStatus) -> Status:
-    """Show the current state and the best next action."""
-    facts = tx.facts
+    """Show where you are, who else is here, what runs, and the best next action."""
     me = asking(tx, req)
     seq = tx.last_seq()
-    exists = seq > 0  # a client that only received its token has written nothing yet
     derived = derive_next(tx)
-    for suggestion in derived.suggestions:
-        tx.suggestions.append(suggestion)
-    if exists:
-        headline = f"{tx.workspace} at seq {seq}"
-    else:
-        headline = f"workspace {tx.workspace} is new: nothing was written yet"
-    return Status(
-        workspace=tx.workspace,
-        headline=headline,
-        server=Server(version=facts.version, engine=facts.engine),
-        schema_version=facts.schema_version,
-        workspace_exists=exists,
-        seq=seq,
-        checkout=derived.targeting.checkout,
-        focus=derived.targeting.focus,
-        state_fingerprint=derived.state_fingerprint,
-        defaults=DEFAULTS,
-        golden_path=golden_path(tx),
-        last_doc_entry=memory.last_entry(tx),
-        workspace_policy=_policy(tx),
-        since=_since(tx),
-        **_around(tx, me, derived.targeting.focus),
-        **derived.shown,
-    )
+    focus = derived.targeting.focus
+    around = {**_around(tx, me, focus), **derived.shown, "since": _since(tx)}
+    shown = {name: value for name, value in around.items() if value}
+    shown["me"] = Me(agent=me, role=tx.by.role.name.lower())
+    required = {
+        "workspace": tx.workspace,
+        "schema_version": tx.facts.schema_version,
+        "workspace_exists": seq > 0,  # a client that only received its token has written nothing
+        "seq": seq,
+        "checkout": derived.targeting.checkout,
+        "focus": focus,
+        "defaults": DEFAULTS,
+    }
+    if req.view == "full":
+        tx.suggestions.extend(derived.suggestions)
+        return Status(**required, **shown, **_rest(tx, seq, derived))
+    actions = _ranked(tx, derived.suggestions)
+    around_it = ENVELOPE + len(tx.workspace) + sum(size for _, size in actions[:1])
+    fits = _fitting(required, _shortened(shown), SHORT - around_it)
+    tx.suggestions.extend(_also(actions, SHORT - around_it - _chars({**required, **fits})))
+    return Status(**required, **fits)
+
+
+def _rest(tx: Tx, seq: int, derived: Next) -> dict[str, Any]:
+    """What only the full view says."""
+    name = tx.workspace
+    return {
+        "headline": f"{name} at seq {seq}"
+        if seq
+        else f"workspace {name} is new: nothing was written yet",
+        "server": Server(version=tx.facts.version, engine=tx.facts.engine),
+        "state_fingerprint": derived.state_fingerprint,
+        "golden_path": golden_path(tx),
+        "last_doc_entry": memory.last_entry(tx),
+        "workspace_policy": _policy(tx),
+    }
+
+
+def _ranked(tx: Tx, suggestions: Sequence[Suggestion]) -> list[tuple[Suggestion, int]]:
+    """What the caller may do, best first, and how long each is as an action."""
+    found = []
+    for one in suggestions:
+        action = action_for(tx.facts.registry, tx.workspace, one)
+        if tx.by.role >= tx.facts.registry.outline(one.request).role:
+            rank = RANK[one.priority], action.action_id == OPEN_FOCUS, action.action_id
+            found.append((rank, one, len(msgspec.json.encode(action).decode()) + 1))
+    return [(one, size) for _, one, size in sorted(found, key=lambda each: each[0])]
+
+
+def _also(actions: list[tuple[Suggestion, int]], most: int) -> Iterator[Suggestion]:
+    """The best action, and those of the next that still fit."""
+    for at, (one, size) in enumerate(actions):
+        if at == 0 or size <= most:
+            most -= size if at else 0
+            yield one
+
+
+def _fitting(required: dict[str, Any], shown: dict[str, Any], most: int) -> dict[str, Any]:
+    """As much of what there is to show as fits, in order."""
+    found: dict[str, Any] = {}
+    for name, count in FIRST:
+        value = shown.get(name)
+        value = value[:count] if isinstance(value, list) else value
+        while value and _chars({**required, **found, name: value, "more": MORE}) > most:
+            value = value[:-1] if isinstance(value, list) else None
+        if value and len(value) > len(found.get(name, ())) if isinstance(value, list) else value:
+            found[name] = value
+    return {**found, "more": None if found == shown else MORE}
+
+
+def _shortened(shown: dict[str, Any]) -> dict[str, Any]:
+    """The same in fewer characters."""
+    left = {name: shown[name] for name, _ in FIRST if name in shown}
+    if target := left.get("target"):
+        left["target"] = {"title": clip(target["title"], 60)}
+    if inbox := left.get("inbox"):
+        left["inbox"] = {name: inbox[name] for name in ("unread", "due") if name in inbox}
+    if job := left.get("job"):
+        said, title = (clip(job.said, 60), None) if job.said else (None, clip(job.title, 60))
+        left["job"] = JobLine(
+            id=job.id, status=job.status, marker=job.marker, said=said, title=title
+        )
+    return left
+
+
+def _chars(of: dict[str, Any]) -> int:
+    return len(msgspec.json.encode(of).decode())
 
 
 def asking(tx: Tx, req: Any) -> str | None:

@@ -52,6 +52,7 @@ def storage(tx: Tx, req: GetStorage) -> Storage:
     "system.init",
     also="workspace.create workspace.init workspace.new",
     writes=True,
+    additive=True,
     idempotent=True,
     example=Init(),
 )

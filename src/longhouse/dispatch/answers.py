@@ -16,6 +16,7 @@ from longhouse.kernel.budget import fit
 from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
 from longhouse.kernel.errors import InternalError, LonghouseError
 from longhouse.kernel.inputs import asks_for_lines
+from longhouse.kernel.names import PORTALS
 from longhouse.kernel.redact import is_suspect, redact
 from longhouse.kernel.registry import Command, Role
 
@@ -33,7 +34,6 @@ _BUDGET_TEXT = {
         "raise max_chars",
     ),
 }
-_LAST_IN_LINES = ("recover.example.call::", "recover.schema.get::")
 
 
 def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome) -> Answer:
@@ -45,6 +45,8 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
     if is_suspect(raw):
         result, size = redact(result, command.reveals), None
     warnings: list[dict[str, Any]] = [msgspec.to_builtins(w) for w in tx.warnings]
+    if prepared.taught:
+        warnings.append(prepared.taught)
     if outcome.replayed:
         warnings.append(
             _warning("ALREADY_DONE", "this key was used before; nothing was written again")
@@ -63,7 +65,14 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
     if prepared.common.fmt == "lines":
         text = _lines(facts, prepared, result, warnings, actions)
     else:
-        fitted = fit(result, prepared.budget, command.trim, size=size, keeps=command.reveals)
+        fitted = fit(
+            result,
+            prepared.budget,
+            command.trim,
+            size=size,
+            keeps=command.reveals,
+            whole=command.whole,
+        )
         warnings += [_warning(code, *_BUDGET_TEXT[code]) for code in fitted.codes]
     whole = envelope(
         command.cmd,
@@ -86,17 +95,21 @@ def answer_error(
     *,
     intent: str = "error",
 ) -> Answer:
-    """The answer to a failed call, with actions that fix it; a bug reveals nothing internal."""
-    from longhouse.dispatch.recovery import mend  # imported here because most calls succeed
+    """The answer to a failed call, with actions that fix it; a bug reveals nothing internal.
+
+    If `intent` is a portal, `args` are those of a portal call.
+    """
+    from longhouse.dispatch.recovery import Failed, mend  # imported here because most calls succeed
 
     if isinstance(error, LonghouseError):
         shown = error
     else:
         shown = InternalError()
         shown.__cause__ = error
-    given = args if isinstance(args, dict) else {}
-    suggestions = offered(facts.registry, caller, mend(facts, shown, command, given, caller))
-    actions = actions_for(facts.registry, _usable_workspace(facts, given, caller), suggestions)
+    failed = Failed(command, args, by_portal=intent in PORTALS)
+    suggestions = offered(facts.registry, caller, mend(facts, shown, failed, caller))
+    workspace = _usable_workspace(facts, failed.workspace, caller)
+    actions = actions_for(facts.registry, workspace, suggestions)
     body, actions = redact([error_body(shown), actions])
     text = None
     if asks_for_lines(args):
@@ -131,22 +144,26 @@ def _lines(
 
 def _paste(facts: HouseFacts, actions: list[dict[str, Any]]) -> list[str]:
     return [
-        bm.command_line(a["tool"], a["args"], default_workspace=facts.default_workspace)
+        bm.command_line(
+            a["tool"],
+            a["args"],
+            default_workspace=facts.default_workspace,
+            missing=a.get("missing", ()),
+        )
         for a in actions
     ]
 
 
 def _rank_in_lines(action: dict[str, Any]) -> int:
-    """Ranks fixes for this particular error before examples, and examples before schemas."""
-    starts = (action["action_id"].startswith(prefix) for prefix in _LAST_IN_LINES)
-    return sum((index + 1) * hit for index, hit in enumerate(starts))
+    """Ranks fixes for this particular error before schemas."""
+    return int(action["action_id"].startswith("recover.schema.get::"))
 
 
-def _usable_workspace(facts: HouseFacts, args: dict[str, Any], caller: Caller | None) -> str | None:
+def _usable_workspace(facts: HouseFacts, asked: str | None, caller: Caller | None) -> str | None:
     """The workspace for suggested calls: the requested one if permitted, else one that is."""
-    who, asked = caller or Caller(Role.VIEWER), args.get("workspace")
+    who = caller or Caller(Role.VIEWER)
     with suppress(LonghouseError):
-        if isinstance(asked, str):
+        if asked is not None:
             return choose_workspace(facts, asked, who)
     return choose_workspace(facts, None, who, needed=False) or None
 

@@ -13,9 +13,10 @@ from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.schema import Common
 from longhouse.kernel.standing import PERSON
 from longhouse.kernel.values import Request
+from longhouse.store.sequence import sql
 from longhouse.store.tx import Call, Refused, Tx, Wait
 
-__all__ = ["Caller", "ClientSession", "HandlerOutcome", "Observer", "Prepared"]
+__all__ = ["Caller", "ClientSession", "HandlerOutcome", "Observer", "Prepared", "settled"]
 
 
 class ClientSession:
@@ -23,10 +24,11 @@ class ClientSession:
 
     `home` is the workspace it was opened for, `workspace` the one chosen since. A session that is
     not `kept` ends with its call. `key` identifies the connection, even across server restarts; a
-    session without a key shares the workspace's focus and checkout.
+    session without a key shares the workspace's focus and checkout. `nobody_in` has the workspaces
+    where it is known not to have proved an identity, so that not every call has to look.
     """
 
-    __slots__ = ("home", "kept", "key", "workspace")
+    __slots__ = ("home", "kept", "key", "nobody_in", "workspace")
 
     def __init__(
         self, home: str | None = None, *, kept: bool = True, key: str | None = None
@@ -35,6 +37,7 @@ class ClientSession:
         self.kept = kept
         self.key = key
         self.workspace: str | None = None
+        self.nobody_in: set[str] = set()
 
     @property
     def current(self) -> str | None:
@@ -132,6 +135,7 @@ class Prepared:
         "request",
         "seen",
         "started",
+        "taught",
         "work",
         "workspace",
         "writes",
@@ -162,6 +166,8 @@ class Prepared:
         self.deadline: float | None = None
         self.seen = 0
         self.made_ahead: tuple[Any, ...] = ()
+        self.taught: dict[str, Any] | None = None
+        """The warning that teaches the right names, if others were understood."""
         self.call: Call
         self.work: Callable[[Tx], Any]
 
@@ -185,3 +191,16 @@ class Prepared:
             return self.deadline - now
         outcome.result, outcome.wait = outcome.wait.result, None
         return None
+
+
+def settled(tx: Tx) -> bool:
+    """Settle whose project the workspace is; True if there is nothing more to settle.
+
+    In a database of its own that is so once any project was bound.
+    """
+    row = None if tx.facts.shares_database else tx.one(sql.workspace_binding)
+    if row is not None and row["binding"] != "open":
+        return True
+    from longhouse.store.projects import settle_project
+
+    return settle_project(tx)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
-from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared
+from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared, settled
 from longhouse.dispatch.idempotency import recall, remember, scoped
-from longhouse.dispatch.portals import aim, unwrap
+from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
 from longhouse.kernel.budget import Budget
@@ -26,15 +26,19 @@ from longhouse.kernel.errors import (
     LonghouseError,
     OutcomeUnknown,
     Unauthenticated,
+    UnknownTool,
 )
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.registry import PORTALS, Command, Registry
-from longhouse.kernel.schema import Common, decode, split_common
+from longhouse.kernel.names import portal_named
+from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.schema import Common
 from longhouse.store.database import LONG, QUICK, STAGING, Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
 if TYPE_CHECKING:
     import asyncio
+
+    from longhouse.dispatch.meaning import Lesson
 
 __all__ = ["LOOP_UNITS", "Dispatcher"]
 
@@ -67,16 +71,17 @@ class Dispatcher:
         self.ids = ids
         self.aftermath = Aftermath(observe, self._reactions() if facts.services else None)
         self._bound: set[str] = set()
+        self._settled: set[str] = set()
         self._larger: set[tuple[str, str]] = set()
         """Reads that were too much for the loop last time, by workspace and command."""
         self._waits: dict[asyncio.Event, Caller] = {}
         self._ending = False
 
-    def call(self, cmd: str, args: Any, caller: Caller) -> Answer:
-        """Run one call and wait for its answer."""
+    def call(self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()) -> Answer:
+        """Run one call and wait for its answer; `lessons` say what had to be understood for it."""
         started = time.perf_counter()
         try:
-            prepared = self._prepare(cmd, args, caller, started)
+            prepared = self._prepare(cmd, args, caller, started, lessons)
             outcome = self._run(prepared, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 self.db.wakeups.wait(prepared.workspace, prepared.seen, left_s)
@@ -85,15 +90,17 @@ class Dispatcher:
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
 
-    async def call_async(self, cmd: str, args: Any, caller: Caller) -> Answer:
+    async def call_async(
+        self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()
+    ) -> Answer:
         """The same for event loops: nothing here blocks the loop for long."""
         started = time.perf_counter()
         try:
             if caller.large:
-                prepare = partial(self._prepare, cmd, args, caller, started)
+                prepare = partial(self._prepare, cmd, args, caller, started, lessons)
                 prepared = await self.apart(caller, prepare)
             else:
-                prepared = self._prepare(cmd, args, caller, started)
+                prepared = self._prepare(cmd, args, caller, started, lessons)
             outcome = await self._run_async(prepared, prepared.call)
             if prepared.wait_left(outcome):
                 with caller.waits:
@@ -108,10 +115,10 @@ class Dispatcher:
         except LonghouseError as error:  # its turn does not come: say that, without the arguments
             return self._fail(cmd, None, error, started, caller)
 
-    async def apart(self, caller: Caller, work: Callable[[], T]) -> T:
+    async def apart(self, caller: Caller, work: Callable[[], T], kind: str = "") -> T:
         """Run what would hold up an event loop on a thread; it may run twice."""
         way = LONG if caller.large else QUICK
-        return await self.db.apart(caller.owner.partition("/")[0], work, way)
+        return await self.db.apart(caller.owner.partition("/")[0], work, way, kind=kind)
 
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused
@@ -145,26 +152,27 @@ class Dispatcher:
         """Run one portal call; a malformed one is answered with an error."""
         started = time.perf_counter()
         try:
-            cmd, args = self.call_portal(tool, arguments)
+            cmd, args, lessons = unwrap(self.registry, tool, arguments)
         except Exception as error:
             return self._fail(tool, arguments, error, started, caller)
-        return self.call(cmd, args, caller)
+        return self.call(cmd, args, caller, lessons)
 
     async def portal_async(self, tool: str, arguments: Any, caller: Caller) -> Answer:
         started = time.perf_counter()
         try:
             if caller.large:
-                unwrapped = partial(self.call_portal, tool, arguments)
-                cmd, args = await self.apart(caller, unwrapped)
+                unwrapped = partial(unwrap, self.registry, tool, arguments)
+                cmd, args, lessons = await self.apart(caller, unwrapped)
             else:
-                cmd, args = self.call_portal(tool, arguments)
+                cmd, args, lessons = unwrap(self.registry, tool, arguments)
         except Exception as error:
             return self._fail(tool, arguments, error, started, caller)
-        return await self.call_async(cmd, args, caller)
+        return await self.call_async(cmd, args, caller, lessons)
 
     def call_portal(self, tool: str, arguments: Any) -> tuple[str, dict[str, Any]]:
         """The command and plain arguments of a portal call."""
-        return unwrap(self.registry, tool, arguments)
+        cmd, args, _ = unwrap(self.registry, tool, arguments)
+        return cmd, args
 
     def choose_workspace(self, asked: str | None, caller: Caller, *, needed: bool = True) -> str:
         """The requested workspace, else the session's, else the configured one; never a guess."""
@@ -176,7 +184,14 @@ class Dispatcher:
         """The answer for an error that occurred before the command was known."""
         return self._fail(intent, args, error, time.perf_counter(), caller)
 
-    def _prepare(self, cmd: str, args: Any, caller: Caller, started: float) -> Prepared:
+    def _prepare(
+        self,
+        cmd: str,
+        args: Any,
+        caller: Caller,
+        started: float,
+        lessons: tuple[Lesson, ...] = (),
+    ) -> Prepared:
         if not isinstance(cmd, str):
             raise InvalidInput("cmd: expected text; fix: cmd=status")
         command = self.registry.get(cmd)
@@ -187,17 +202,21 @@ class Dispatcher:
         writes = command.writes_given(args)
         require_role(command, caller, writes=writes)
         check_json(args)
-        own, common = split_common(command, aim(command, args))
+        own, common, budget, request, taught = understood(command, args, lessons, _budget)
+        if taught and command.writes_given(own) != writes:
+            writes = not writes  # an argument that makes it a write had another name
+            require_role(command, caller, writes=writes)
         prepared = Prepared(
             command,
             caller,
             common,
-            _budget(command, common, own),
-            decode(command, own),
+            budget,
+            request,
             self.choose_workspace(common.workspace, caller, needed=command.needs_workspace),
             started,
             writes=writes,
         )
+        prepared.taught = taught
         who = speaker(self.facts, caller, common.agent_id, writes=writes)
         prepared.acts_as = who.claims
         prepared.call = Call(
@@ -218,10 +237,14 @@ class Dispatcher:
         """The part of a call that runs inside the transaction."""
         command, request, key = prepared.command, prepared.request, prepared.common.idempotency_key
         outcome = HandlerOutcome(tx)
+        if tx.by.connection and tx.by.agent is None:
+            self._recognize(tx)
         if name := prepared.acts_as:
             for vouch in self.registry.vouchers:
                 if vouch(tx, name):
                     tx.by = tx.by._replace(who=name, named=True)
+                    if not tx.by.leads:  # they may act as anyone, which proves nothing
+                        tx.by = tx.by._replace(agent=name)
                 from longhouse.kernel.labels import spellings
 
                 for other in spellings(name):  # a label that reads like another's name
@@ -233,17 +256,28 @@ class Dispatcher:
                 return outcome
         if prepared.writes and self.facts.project_guard and tx.workspace not in self._bound:
             tx.run(sql.workspace_set_guard, guard=self.facts.project_guard)
-        default = self.facts.default_workspace
-        if prepared.writes and default not in (None, tx.workspace) and tx.last_seq() == 0:
-            tx.warn(
-                "NEW_WORKSPACE",
-                f"this call created the workspace {tx.workspace!r}",
-                f"if that was a mistake, repeat the call with workspace={default}",
-            )
+        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
+            self._settled.add(tx.workspace)
+        if prepared.writes and tx.last_seq() == 0:
+            from longhouse.dispatch.new_workspaces import welcome
+
+            welcome(tx)
         made = command.handler(tx, request, *prepared.made_ahead)
         if command.asks:
             return self._asking(prepared, outcome, made)
         return self._made(prepared, outcome, made)
+
+    def _recognize(self, tx: Tx) -> None:
+        """Let a call that names no one act as the identity that its connection has proved to be."""
+        if tx.workspace in tx.session.nobody_in:
+            return
+        for recognize in self.registry.recognizers:
+            if (name := recognize(tx)) is not None:
+                tx.by = tx.by._replace(agent=name)
+                if tx.by.who == tx.by.connection:
+                    tx.by, tx.actor = tx.by._replace(who=name, named=True), name
+                return
+        tx.session.nobody_in.add(tx.workspace)
 
     def _asking(
         self, prepared: Prepared, outcome: HandlerOutcome, steps: Asking[Any]
@@ -290,7 +324,9 @@ class Dispatcher:
         outcome: HandlerOutcome | Refused
         if prepared.command.ahead:
             larger = STAGING if prepared.writes else LONG
-            ahead = self.db.read_async(workspace, prepared.work_ahead, call, larger=larger)
+            kind = prepared.command.cmd
+            work_ahead = prepared.work_ahead
+            ahead = self.db.read_async(workspace, work_ahead, call, larger=larger, kind=kind)
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
@@ -310,7 +346,7 @@ class Dispatcher:
                 self._larger.discard(key)
             return found
 
-        return await self.apart(prepared.caller, read)
+        return await self.apart(prepared.caller, read, prepared.command.cmd)
 
     def _answered(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused
@@ -402,7 +438,7 @@ class Dispatcher:
             error,
             self.clock.now_ms(),
             caller,
-            intent=name if name in PORTALS else "error",
+            intent=_portal(name) or "error",
         )
         expected = isinstance(error, LonghouseError) and not isinstance(error, InternalError)
         defect = None if expected else error.__cause__ or error
@@ -434,6 +470,13 @@ class Dispatcher:
             read_long=lambda look: self.db.read_long(workspace, look, self._own()),
             apart=self.db.in_background,
         )
+
+
+def _portal(name: str) -> str | None:
+    """The portal with this name, if it is one."""
+    with suppress(UnknownTool):
+        return portal_named(name)
+    return None
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
 from longhouse.dispatch.calls import Caller
 from longhouse.dispatch.speaking import role_needed
+from longhouse.kernel.envelope import arguments_of
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.values import Draft
 
 __all__ = ["PROGRAMS", "follow_up", "offered"]
 
@@ -60,5 +60,7 @@ def _may(registry: Registry, caller: Caller | None, suggestion: Suggestion) -> b
     command = registry.outline(suggestion.request)
     if command is None or caller is None:
         return command is not None
-    writes = command.writes_given(msgspec.to_builtins(suggestion.request))
+    request = suggestion.request
+    wanted = dict.fromkeys(request.missing, True) if isinstance(request, Draft) else {}
+    writes = command.writes_given({**arguments_of(request), **wanted})
     return caller.role >= role_needed(command, writes=writes)

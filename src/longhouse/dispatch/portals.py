@@ -3,23 +3,42 @@
     {workspace?, op, cmd?, args, budget_profile?, fmt?}
 
 `status` and `open` are flat. Other fields beside `args` count as arguments too, since some clients
-flatten them. The envelope's workspace wins over the one in `args`.
+flatten them; the answer teaches the right place. The envelope's workspace wins over that in `args`.
+An `op` or `cmd` in other words is understood if it means one command of the tool (`meaning.py`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longhouse.kernel.errors import InvalidInput
+import msgspec
+
+from longhouse.kernel.budget import Budget
+from longhouse.kernel.errors import InvalidInput, LonghouseError, UnknownCmd, UnknownOp
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.registry import Command, Registry, portal_named
+from longhouse.kernel.schema import Common, decode, split_common
+from longhouse.kernel.values import Request
 
-__all__ = ["aim", "unwrap"]
+if TYPE_CHECKING:
+    from longhouse.dispatch.meaning import Lesson
 
+__all__ = ["Decoded", "PortalCall", "aim", "kind_named", "plain", "understood", "unwrap"]
+
+_ENVELOPE = frozenset({"workspace", "budget_profile", "fmt"})
 _KINDS = {"TASK-": "task", "PLAN-": "plan"}
 
 
-def unwrap(registry: Registry, tool: str, arguments: Any) -> tuple[str, dict[str, Any]]:
+class PortalCall(NamedTuple):
+    """What a portal call selects, and what had to be understood for it."""
+
+    cmd: str
+    args: dict[str, Any]
+    lessons: tuple[Lesson, ...] = ()
+
+
+def unwrap(registry: Registry, tool: str, arguments: Any) -> PortalCall:
     """The command and plain arguments of a portal call."""
     if arguments is None:
         arguments = {}
@@ -27,20 +46,121 @@ def unwrap(registry: Registry, tool: str, arguments: Any) -> tuple[str, dict[str
         raise InvalidInput('arguments: expected an object; fix: arguments={"op": "call"}')
     check_json(arguments)
     envelope = dict(arguments)
-    command = registry.route(tool, _text(envelope, "op"), _text(envelope, "cmd"))
-    if command.cmd == command.portal:
-        return command.cmd, envelope
+    tool = portal_named(tool)
+    op, cmd = _text(envelope, "op"), _text(envelope, "cmd")
+    if tool in registry.commands:
+        return _flat(registry.commands[tool], envelope)
+    args, lessons = _inner(envelope)
+    try:
+        command = registry.route(tool, op, cmd)
+    except (UnknownOp, UnknownCmd) as error:
+        return _guessed(registry, tool, envelope, args, lessons, error)
+    if _selects_by_cmd(command, envelope):
+        _same_command(command, envelope.pop("cmd", None))
+    envelope.pop("op", None)
+    return PortalCall(command.cmd, *_joined(command, envelope, args, lessons))
+
+
+def _guessed(
+    registry: Registry,
+    tool: str,
+    envelope: dict[str, Any],
+    args: dict[str, Any],
+    lessons: list[Lesson],
+    error: LonghouseError,
+) -> PortalCall:
+    """The call of an op or a cmd that is not ours but means one command; else raises the error."""
+    from longhouse.dispatch.meaning import Lesson, choose  # only guesses need it
+
+    op, cmd = (str(envelope.pop(name, None) or "").strip() for name in ("op", "cmd"))
+    part, word = ("op", op) if op and op.lower() != "call" else ("cmd", cmd)
+    beside = {k: v for k, v in envelope.items() if k not in _ENVELOPE}
+    extra = {"cmd": cmd} if part == "op" and cmd else {}
+    found = choose(registry, tool, word, {**extra, **beside, **args}) if word else None
+    if found is None:
+        raise error
+    command, given = found
+    kept = {k: v for k, v in envelope.items() if k in _ENVELOPE}
+    own = {k: v for k, v in given.items() if k not in beside}
+    if extra and "cmd" not in command.fields():
+        _same_command(command, own.pop("cmd"))
+    taught = [*lessons, Lesson(part, f"{part}={word[:80]}", command.how)]
+    return PortalCall(command.cmd, *_joined(command, {**kept, **beside}, own, taught))
+
+
+def _inner(envelope: dict[str, Any]) -> tuple[dict[str, Any], list[Lesson]]:
+    """The object in `args`, also if it was sent as JSON text."""
     args = envelope.pop("args", None)
-    args = {} if args is None else args
+    if args is None:
+        return {}, []
+    if isinstance(args, str) and args.lstrip().startswith("{"):
+        try:
+            args = msgspec.json.decode(args)
+        except msgspec.DecodeError:
+            args = None
+        if isinstance(args, dict):
+            from longhouse.dispatch.meaning import Lesson
+
+            check_json(args)
+            return args, [Lesson("args", "the text in args", "an object")]
     if not isinstance(args, dict):
         raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
-    op = str(envelope.pop("op", "") or "call").strip().lower()
-    if op == "call" or "cmd" not in command.fields():
-        _same_command(command, envelope.pop("cmd", None))
+    return args, []
+
+
+def _joined(
+    command: Command, envelope: dict[str, Any], args: dict[str, Any], lessons: list[Lesson]
+) -> tuple[dict[str, Any], tuple[Lesson, ...]]:
+    """All arguments in one object; those that stood beside `args` are taught to go inside."""
     own = command.fields()
     if "workspace" not in own and envelope.get("workspace") is not None:
         args = {k: v for k, v in args.items() if k != "workspace"}
-    return command.cmd, {**envelope, **args}
+    for name in envelope.keys() & args.keys():
+        if name not in _ENVELOPE and envelope[name] != args[name]:
+            raise InvalidInput(
+                f"{name[:80]}: stands beside args and inside, with different values",
+                recovery=f"give {name[:80]} once, in args",
+            )
+    beside = sorted(envelope.keys() - _ENVELOPE - (set() if "cmd" not in own else {"cmd"}))
+    if not beside:
+        return {**envelope, **args}, tuple(lessons)
+    from longhouse.dispatch.meaning import Lesson
+
+    taught = [Lesson("beside", f"{name[:80]} beside args", "inside args") for name in beside]
+    return {**envelope, **args}, (*lessons, *taught)
+
+
+def _flat(command: Command, envelope: dict[str, Any]) -> PortalCall:
+    """A tool that takes its arguments directly; some clients wrap them all the same."""
+    inner = envelope.get("args")
+    if not isinstance(inner, dict) or "args" in command.fields():
+        return PortalCall(command.cmd, envelope)
+    from longhouse.dispatch.meaning import Lesson
+
+    outer = {k: v for k, v in envelope.items() if k not in ("args", "op", "cmd")}
+    return PortalCall(
+        command.cmd,
+        {**outer, **inner},
+        (Lesson("beside", "args", "arguments of the tool itself"),),
+    )
+
+
+def plain(command: Command, arguments: dict[str, Any]) -> dict[str, Any]:
+    """A command's arguments in a portal call: those in `args`, and all fields beside it."""
+    envelope = dict(arguments)
+    if command.cmd == command.portal:
+        return _flat(command, envelope).args
+    args, _ = _inner(envelope)
+    if _selects_by_cmd(command, envelope):
+        envelope.pop("cmd", None)
+    envelope.pop("op", None)
+    return _joined(command, envelope, args, [])[0]
+
+
+def _selects_by_cmd(command: Command, arguments: dict[str, Any]) -> bool:
+    """Whether a `cmd` beside `args` selects the command, rather than being its argument."""
+    op = str(arguments.get("op") or "call").strip().lower()
+    return op == "call" or "cmd" not in command.fields()
 
 
 def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +170,7 @@ def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
         return args
     target, rest = args["target"], {k: v for k, v in args.items() if k != "target"}
     wanted = target.get("id") if isinstance(target, dict) else target
-    kind = next((k for p, k in _KINDS.items() if str(wanted).startswith(p)), None)
+    kind = kind_named(wanted)
     if not isinstance(wanted, str) or kind is None or kind not in own:
         ids = " or ".join(p + "001" for p, k in _KINDS.items() if k in own) or "nothing"
         raise InvalidInput(f"target: expected {ids}; fix: target={ids.partition(' ')[0]}")
@@ -74,6 +194,62 @@ def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
                 ],
             )
     return {**rest, kind: wanted}
+
+
+class Decoded(NamedTuple):
+    """A call's own arguments, the common ones, the request, and the warning that teaches."""
+
+    own: dict[str, Any]
+    common: Common
+    budget: Budget
+    request: Request
+    taught: dict[str, Any] | None = None
+
+
+def understood(
+    command: Command,
+    args: dict[str, Any],
+    lessons: tuple[Lesson, ...],
+    budget_of: Callable[[Command, Common, dict[str, Any]], Budget],
+) -> Decoded:
+    """The decoded request; other names, units and spellings are understood if one is meant.
+
+    A call that uses them runs only if it reads or adds; else the refusal has the exact call.
+    """
+    learned = list(lessons)
+    try:
+        made = _decoded(command, args, budget_of)
+    except InvalidInput as error:
+        from longhouse.dispatch.meaning import fit
+
+        fitted, more = fit(command, args)
+        if fitted == args:
+            raise error from None
+        made = _decoded(command, fitted, budget_of)
+        learned += more
+    if not learned:
+        return made
+    from longhouse.dispatch.meaning import ask_back, teach
+
+    if not command.may_be_guessed(made.own) and any(one.part != "beside" for one in learned):
+        raise ask_back(command, made.request, made.common, learned)
+    return made._replace(taught=teach(command, learned))
+
+
+def _decoded(
+    command: Command,
+    args: dict[str, Any],
+    budget_of: Callable[[Command, Common, dict[str, Any]], Budget],
+) -> Decoded:
+    own, common = split_common(command, aim(command, args))
+    return Decoded(own, common, budget_of(command, common, own), decode(command, own))
+
+
+def kind_named(item: Any) -> str | None:
+    """`task` or `plan`, if this is the id of one."""
+    if not isinstance(item, str):
+        return None
+    return next((kind for prefix, kind in _KINDS.items() if item.startswith(prefix)), None)
 
 
 def _same_command(command: Command, cmd: Any) -> None:

@@ -2,7 +2,8 @@
 
 A token bound to a name acts as that agent and no other. A manager or operator may act as anyone.
 Any other caller may use a name that is not registered, or an identity that it has proved to be its
-own (`room.vouches`).
+own (`room.vouches`). A call that names no one acts as the identity that its connection has proved
+to be (`room.recognizes`).
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ def require_role(command: Command, caller: Caller, *, writes: bool) -> None:
         needed, had = role.name.lower(), caller.role.name.lower()
         raise Forbidden(
             f"{command.cmd} requires the {needed} role; this caller has {had}",
-            recovery=f"use a token from `longhouse token create --role {needed}`; for a client set "
-            f"up by `longhouse init`, run `longhouse init --role {needed}`",
+            recovery=f"ask the person who runs this store, or an agent with the {needed} role, to "
+            f"do it; or use a token from `longhouse token create --role {needed}` (for a client "
+            f"set up by `longhouse init`: `longhouse init --role {needed}`)",
         )
 
 
@@ -49,7 +51,8 @@ def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: 
     by = Standing(
         caller.owner,
         caller.role,
-        _connection(caller),
+        connection := _connection(caller),
+        connection=connection,
         workspaces=caller.workspaces,
         runner=caller.runner,
         client=caller.client,
@@ -60,7 +63,7 @@ def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: 
                 f"agent_id: this token acts as {caller.agent!r}, not as {agent_id!r}",
                 recovery="leave agent_id out, or use that agent's token",
             )
-        return Speaker(caller.agent, by._replace(who=caller.agent, named=True))
+        return Speaker(caller.agent, by._replace(who=caller.agent, named=True, agent=caller.agent))
     claimed = agent_id or caller.said
     if claimed and not by.leads:
         from longhouse.kernel.labels import refuse_rank

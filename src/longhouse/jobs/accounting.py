@@ -27,12 +27,13 @@ __all__ = ["account_slice"]
     "jobs.account",
     also="recover.slice",
     writes=True,
+    additive=True,
     example=AccountSlice(job="JOB-001", claim_revision=1, slice=1),
 )
 def account_slice(tx: Tx, req: AccountSlice) -> Reported:
     """Count the usage of a slice whose runner died or lost the claim, and keep its transcript."""
     before = existing(tx, req.job)
-    if not tx.by.leads and before["claim_owner"] != tx.by.owner:
+    if not tx.by.leads and not tx.by.owns(before["claim_owner"], before["claim_identity"]):
         raise Forbidden(
             f"job: {req.job} was not claimed with this token; only its runner may report its usage",
             recovery="leave it to a runner on that store: it recovers such slices automatically",

@@ -6,6 +6,7 @@ import msgspec
 
 from longhouse.jobs.presence import autostart_enabled, counted, counts, may_start
 from longhouse.jobs.room import room, sql
+from longhouse.jobs.types.presence import Waiting
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
 from longhouse.store.tx import Tx
@@ -16,26 +17,47 @@ _ASKS = 4
 """The urgency of a job with an unanswered question."""
 
 
+_LOOK_AT = 50
+"""How many open questions are looked through for one that the caller may answer."""
+_STARTABLE = ("no_runner", "runner_fails", "starting")
+
+
+def _why(tx: Tx) -> Waiting | None:
+    from longhouse.jobs.waiting import why_work_waits  # most workspaces have no jobs
+
+    return why_work_waits(tx)
+
+
+def _asks_the_caller(tx: Tx) -> bool:
+    """Whether a job asks something that the caller may answer."""
+    from longhouse.jobs.leading import may_lead
+
+    urgent = tx.all(sql.radar_active, limit=_LOOK_AT)
+    return any(row["urgency"] == _ASKS and may_lead(tx, row) for row in urgent)
+
+
 @room.advises
 def advise(tx: Tx) -> Advice:
     """Summarize jobs and runners for `status`."""
     jobs, there = counts(tx), counted(tx)
     urgent = tx.one(sql.radar_active, limit=1)
     suggestions = []
-    if jobs.queued and there.status == "offline" and may_start(tx):
-        from longhouse.jobs.types.runners import StartRunner  # `status` rarely needs it
+    waiting = _why(tx) if jobs.queued else None
+    shown = waiting and waiting.code != "starting" and msgspec.to_builtins(waiting)
+    if waiting and waiting.code in _STARTABLE and may_start(tx):
+        from longhouse.jobs.types.runners import StartRunner
 
         suggestions.append(
             Suggestion(
                 StartRunner(),
-                "jobs are queued and no runner is online",
+                "jobs are queued and no runner that could run them is online",
                 action_id="next::runner.start",
             )
         )
     if urgent:
         from longhouse.jobs.types.radar import ShowRadar
 
-        asks = urgent["urgency"] == _ASKS
+        asks = urgent["urgency"] == _ASKS and _asks_the_caller(tx)
         suggestions.append(
             Suggestion(
                 ShowRadar(),
@@ -44,10 +66,14 @@ def advise(tx: Tx) -> Advice:
                 action_id="next::jobs.radar",
             )
         )
+    waits = f";waits={waiting.code}" if waiting else ""
     return Advice(
-        fingerprint=f"jobs(q={jobs.queued},r={jobs.running});runner={there.status}",
+        fingerprint=f"jobs(q={jobs.queued},r={jobs.running});runner={there.status}{waits}",
         shown={
-            "jobs": msgspec.to_builtins(jobs),
+            "jobs": {
+                **msgspec.to_builtins(jobs),
+                **({"waiting": shown} if shown else {}),
+            },
             "runner": msgspec.to_builtins(there),
             "runner_autostart": {"enabled": autostart_enabled(tx)},
         }

@@ -1,7 +1,9 @@
 """Starting a runner automatically: the pure decision, and the code that acts on it.
 
 The only program started is `longhouse runner`, when jobs wait and no runner holds a lease, or when
-background processes wait and no runner reports on them; at most once every 30 seconds. A committed
+background processes wait and no runner reports on them; at most once every 30 seconds. A lease
+counts only if it can run what waits, and for jobs a runner is started only if this machine has an
+agent for one of them: so one that is installed later is noticed at the next check. A committed
 write triggers it once its answer is ready. The leading server also checks every few seconds, since
 no write announces a killed runner, an elapsed back-off or an expired claim; it waits longer each
 time a start did not help.
@@ -9,21 +11,27 @@ time a start did not help.
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from longhouse.config import own_argv
-from longhouse.jobs import presence
+from longhouse.jobs import presence, runners
 from longhouse.jobs.facts import JobFacts, Starter
 from longhouse.jobs.room import room, sql
+from longhouse.jobs.routing import Need
+from longhouse.jobs.runners import runner_argv
 from longhouse.jobs.types.jobs import RunnerBootstrap
 from longhouse.jobs.types.runners import RunnerStart, StartRunner
+from longhouse.jobs.waiting import Prospects, waiting_needs
 from longhouse.kernel.errors import Forbidden
 from longhouse.kernel.registry import Role
+from longhouse.store.projects import bound_projects, require_bound
 from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from longhouse.facts import HouseFacts
     from longhouse.kernel.contributions import CommittedWrite
 
@@ -32,6 +40,7 @@ __all__ = [
     "TRIGGERS",
     "Autostart",
     "RunnerProcesses",
+    "WorkWaits",
     "bootstrap",
     "runner_argv",
     "should_start",
@@ -80,9 +89,21 @@ class RunnerProcesses:
         *,
         spawn: Callable[[list[str]], StartedProcess] | None = None,
         most: int = MAX_RUNNERS,
+        policy: str | None = None,
+        agents: Callable[[], Mapping[str, Sequence[str]]] = dict,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`most` limits the runners that run at once, across all workspaces."""
+        """`most` limits the runners that run at once, across all workspaces.
+
+        They get the `policy` of the server, even if it has it from a flag. `agents` looks for the
+        programs that run jobs; its answer is kept for some seconds.
+        """
+        self._policy = ["--policy", policy] if policy else []
         self._most = most
+        self._look = agents
+        self._clock = clock
+        self._seen: tuple[float, Mapping[str, Sequence[str]]] | None = None
+        self._refused: dict[str, str] = {}
         self._storage_dir = storage_dir
         self._spawn = spawn or _spawn
         self._children: dict[str, StartedProcess] = {}
@@ -91,12 +112,35 @@ class RunnerProcesses:
         child = self._children.get(workspace)
         return child is not None and child.poll() is None
 
-    def start(self, workspace: str) -> None:
-        self._children = {ws: one for ws, one in self._children.items() if one.poll() is None}
-        if len(self._children) >= self._most:
+    def agents(self) -> Mapping[str, Sequence[str]]:
+        now = self._clock()
+        if self._seen is None or now - self._seen[0] >= LOOK_S:
+            self._seen = (now, self._look())
+        return self._seen[1]
+
+    def trouble(self, workspace: str) -> str | None:
+        if workspace in self._refused:
+            return self._refused[workspace]
+        child = self._children.get(workspace)
+        code = child.poll() if child else None
+        return f"it exited with code {code}" if code else None
+
+    def start(self, workspace: str, root: Path | None = None) -> None:
+        try:
+            self._start(workspace, root)
+        except OSError as error:
+            self._refused[workspace] = error.strerror or str(error)
+            raise
+        self._refused.pop(workspace, None)
+
+    def _start(self, workspace: str, root: Path | None) -> None:
+        running = [ws for ws, one in self._children.items() if one.poll() is None]
+        if len(running) >= self._most:
             raise OSError(f"{self._most} runners are already running")
+        self._children = {ws: self._children[ws] for ws in running}
         argv = own_argv(*runner_argv(self._storage_dir, workspace))
-        argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file", "--attach"]
+        argv += ["--root", str(root)] if root else []
+        argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file", "--attach", *self._policy]
         self._children[workspace] = self._spawn(argv)
 
 
@@ -166,7 +210,7 @@ class Autostart:
         self,
         workspace: str,
         now_ms: int,
-        ask: Callable[[], tuple[bool, bool]],
+        ask: Callable[[], WorkWaits],
         *,
         forced: bool = False,
     ) -> bool:
@@ -181,12 +225,14 @@ class Autostart:
         }
         if not should_start(queued=True, online=False, **known):
             return False  # already ruled out without reading the store
-        queued, online = ask()
-        if not should_start(queued=forced or queued, online=online, **known):
+        waits = ask()
+        if waits.root is None:
+            return False  # its work is done in no project that is here
+        if not should_start(queued=forced or waits.queued, online=waits.online, **known):
             return False
         self._last[workspace] = now_ms
         try:
-            self._starter.start(workspace)
+            self._starter.start(workspace, *waits.elsewhere)
         except OSError:
             return False  # the radar still shows the command that starts one
         return True
@@ -213,6 +259,7 @@ def start_missing_runner(commit: CommittedWrite) -> None:
     also="runner.start jobs.runner.launch jobs.runner.run",
     op="runner.start",
     writes=True,
+    additive=True,
     role=Role.AGENT,
     example=StartRunner(),
 )
@@ -224,6 +271,9 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
             recovery="ask a manager, or the server's operator, to run `longhouse runner`",
         )
     there = presence.counted(tx)
+    served = _is_served(Prospects(tx), waiting_needs(tx))
+    if wanted(tx).root is None:
+        require_bound(tx, [])
     can = tx.facts.of(JobFacts).starter is not None
     if not can:
         tx.warn(
@@ -232,27 +282,49 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
             "run the command in runner_bootstrap",
         )
     return RunnerStart(
-        attempted=can and there.status == "offline",
+        attempted=can and not served,
         jobs=presence.counts(tx),
         runner=there,
         runner_bootstrap=bootstrap(tx),
     )
 
 
-def wanted(tx: Tx) -> tuple[bool, bool]:
-    """Whether work waits that a runner could do now, and whether a runner is online."""
+class WorkWaits(NamedTuple):
+    """Whether a workspace needs a runner, and where it would work; `root` is None if not here."""
+
+    queued: bool
+    online: bool
+    root: Path | None
+    is_own: bool = True
+
+    @property
+    def elsewhere(self) -> tuple[Path, ...]:
+        return () if self.is_own or self.root is None else (self.root,)
+
+
+def wanted(tx: Tx) -> WorkWaits:
+    """Whether work waits that a runner started here could do, whether one online can, and where."""
+    own = tx.facts.own
+    root = own.root_of(bound_projects(tx)) if own else None
+    is_own = own is not None and root == own.root
     if tx.facts.registry.provided[PROCESSES_WAIT](tx):
-        return True, False
-    return bool(tx.value(sql.work_waits, now=tx.now_ms)), presence.counted(tx).status != "offline"
+        return WorkWaits(True, False, root, is_own)
+    prospects = Prospects(tx)
+    if not tx.value(sql.work_waits, now=tx.now_ms):
+        return WorkWaits(False, _is_served(prospects, []), root, is_own)
+    needs = waiting_needs(tx)
+    lacking = [need for need in needs if not prospects.is_served(need)]
+    queued = any(map(prospects.can_be_served, lacking))
+    return WorkWaits(queued, _is_served(prospects, needs), root, is_own)
 
 
-def runner_argv(storage_dir: str, workspace: str) -> list[str]:
-    """The arguments to `longhouse` that start a runner on this store."""
-    return ["runner", "--dir", storage_dir, "--workspace", workspace]
+def _is_served(prospects: Prospects, needs: list[Need]) -> bool:
+    """Whether the runners online can run all these jobs; if there are none, whether any job."""
+    if needs:
+        return all(map(prospects.is_served, needs))
+    return any(runner.offer.takes_jobs for runner in prospects.present)
 
 
 def bootstrap(tx: Tx) -> RunnerBootstrap:
     """The command line that starts a runner."""
-    return RunnerBootstrap(
-        cmd=shlex.join(["longhouse", *runner_argv(tx.facts.storage_dir, tx.workspace)])
-    )
+    return RunnerBootstrap(cmd=runners.start_line(tx))

@@ -44,7 +44,7 @@ def held(row: Row) -> tuple[str, str]:
 def apply_changes(tx: Tx, req: ApplyChanges) -> Moved:
     """Record that a job's pending changes were applied or dropped, which finishes the job."""
     before = existing(tx, req.job)
-    if not tx.by.leads and before["claim_owner"] != tx.by.owner:
+    if not tx.by.leads and not tx.by.owns(before["claim_owner"], before["claim_identity"]):
         raise Forbidden(
             f"job: only its runner or a manager may settle the changes of {req.job}",
             recovery=f"ask a manager to run: {apply_line(req.job)}",

@@ -25,6 +25,7 @@ from longhouse.kernel.budget import Drop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row
+from longhouse.store.projects import require_bound
 from longhouse.store.tx import Asking, LogRow, Refused, Tx
 from longhouse.store.tx import sql as log_sql
 
@@ -47,11 +48,13 @@ class RoutingRefused(Conflict):
     "jobs.claim",
     also="take grab accept pull start",
     writes=True,
+    additive=True,
     example=ClaimJob(job="JOB-001", runner_id="runner-1"),
     trim=[Drop("job.meta")],
 )
 def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
     """Claim a job or, without `job`, the next one that this runner may run."""
+    require_bound(tx, req.projects)
     chooser = Chooser(tx, req.runner_id)
     before = _named(tx, req, req.job, chooser) if req.job else _next(tx, req, chooser)
     while before is not None and (why := hold_back(tx, before)):
@@ -69,6 +72,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         n=before["n"],
         runner_id=req.runner_id,
         owner=tx.by.owner,
+        identity=tx.by.identity,
         agent=req.agent_digest,
         now=tx.now_ms,
         seq=seq,
@@ -116,6 +120,7 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved | Refused:
         "runner_id": req.runner_id,
         "revision": req.claim_revision,
         "claim_owner": tx.by.owner,
+        "claim_identity": tx.by.identity,
     }
     moved = _release(tx, claim, need, req.reason, meta)
     if moved is None:
@@ -181,6 +186,7 @@ def _release(tx: Tx, claim: Row, need: Need, message: str, meta: dict[str, Any])
         runner_id=claim["runner_id"],
         revision=claim["revision"],
         owner=claim["claim_owner"],
+        identity=claim["claim_identity"],
         route=need.route(),
         waits=deps.waits,
         lost=int(bool(deps.lost)),

@@ -15,6 +15,7 @@ from longhouse.jobs.room import room, sql
 from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.opening import opens, proves
+from longhouse.kernel.refs import ref_grammar
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -38,18 +39,12 @@ _STRONG = re.compile(
     r"\s(?:-{1,2}\w|[\w.-]*[/.][\w./-]+)"
     r"|\A\S+\s+(?:test|tests|check|build|run|lint|bench|diff|log|show|status|apply)\b"
 )
-_ID = re.compile(
-    r"(?<![\w@:/.-])(?:(?:CARD|TASK|PLAN|JOB|PROC)-[A-Za-z0-9][\w-]*(?:@\d+)?"
-    r"|notes@\d+|[A-Za-z][\w-]*@\d+(?![\w.])|a:[a-z0-9][a-z0-9-]{0,63})"
-)
-_NO_PROOF = ("a:", "runner:")
-"""An anchor names a part of the code and a runner names a worker: neither shows what was done."""
 
 
 def salvage(text: str) -> list[str]:
     """The refs in a text: receipts, then commands, then ids; without duplicates, bounded."""
     lines = [_LEAD.sub("", line).strip().strip("`").strip() for line in text.splitlines()]
-    found = [*_receipts(lines), *_commands(lines), *(m[0] for m in _ID.finditer(text))]
+    found = [*_receipts(lines), *_commands(lines), *ref_grammar().find(text)]
     short = (ref if len(ref) <= MAX_REF else ref[: MAX_REF - 1] + "…" for ref in found)
     return list(dict.fromkeys(short))[:MAX_REFS]
 
@@ -58,7 +53,8 @@ def salvage(text: str) -> list[str]:
 def cited_processes(tx: Tx) -> Iterator[str]:
     """The background processes that jobs cite as proof: their output is kept."""
     for row in tx.all(sql.refs_to_processes):
-        yield from (ref for ref in msgspec.json.decode(row["refs"]) if ref.startswith("PROC-"))
+        cited = msgspec.json.decode(row["refs"])
+        yield from (ref for ref in cited if ref_grammar().is_a("process", ref))
 
 
 def is_receipt(ref: str) -> bool:
@@ -84,7 +80,7 @@ def proofs(tx: Tx, refs: Iterable[str], job: str) -> list[str]:
     A background process counts only if it exited with code 0.
     """
     others = (ref for ref in refs if ref.partition("@")[0] != job)
-    return [ref for ref in others if not ref.startswith(_NO_PROOF) and proves(tx, ref)]
+    return [ref for ref in others if proves(tx, ref)]
 
 
 def drop_unknown(tx: Tx, refs: Iterable[str]) -> list[str]:

@@ -23,7 +23,8 @@ from longhouse.jobs.types.jobs import (
     Moved,
     RunnerAutostart,
 )
-from longhouse.jobs.values import Job, job_id, microusd, priority_of
+from longhouse.jobs.values import Job, job_id, job_number, microusd, priority_of
+from longhouse.jobs.waiting import Prospects
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.delegation import MODEL_NAME, SKILL_PROFILES
 from longhouse.kernel.errors import InvalidInput
@@ -56,9 +57,10 @@ NOT_YET: dict[str, Any] = {
 
 @room.command(
     "jobs.create",
-    also="new add submit run queue enqueue delegate spawn dispatch launch execution.rpc",
+    also="new add submit run queue enqueue delegate dispatch launch execution.rpc",
     op="create",
     writes=True,
+    additive=True,
     example=CreateJob(title="Find the slow query", prompt="Profile the search page."),
     trim=[Drop("job.meta")],
 )
@@ -66,13 +68,24 @@ def create_job(tx: Tx, req: CreateJob) -> Asking[JobCreated]:
     """Queue a job for a runner."""
     moved = add_job(tx, req)
     present = runners.candidates((yield runners.who_is_there(tx)))
-    routing = choose(_need(req), present) if present else None
+    need, prospects = _need(req), Prospects(tx, present)
+    waiting = prospects.why(
+        {
+            "n": job_number(moved.job.id),
+            "status": moved.job.status,
+            "changes": None,
+            "not_before_ms": moved.job.not_before_ms,
+            "waits": moved.job.waits_for,
+            "route": need.route(),
+        }
+    )
     return JobCreated(
         job=moved.job,
         event=moved.event,
-        routing=routing,
+        routing=choose(need, present) if present else None,
+        waiting=waiting,
         runner_autostart=RunnerAutostart(enabled=autostart_enabled(tx)),
-        runner_bootstrap=None if present else bootstrap(tx),
+        runner_bootstrap=None if prospects.is_served(need) else bootstrap(tx),
     )
 
 
@@ -107,6 +120,8 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
         "created_at_ms": tx.now_ms,
         "updated_at_ms": tx.now_ms,
         "last_seq": seq,
+        "creator": tx.by.owner,
+        "creator_agent": tx.by.who if tx.by.named else None,
     }
     tx.run(sql.spec_add, n=n, prompt=req.prompt, meta=msgspec.json.encode(meta).decode())
     tx.run(sql.job_add, **row)

@@ -31,7 +31,7 @@ def diagnose(tx: Tx, leases: Sequence[RunnerLease], jobs: Sequence[Row]) -> list
         if count > 1
     ]
     found += [issue for row in jobs if row["status"] == "RUNNING" for issue in _of_job(tx, row)]
-    there = {one.as_it_is for one in runners.present(tx)}
+    there = {one.as_it_is for one in runners.present(tx) if one.offer.takes_jobs}
     found += [
         RadarIssue(severity="error", kind="job_declined_by_all", job_id=job_id(row["n"]))
         for row in jobs

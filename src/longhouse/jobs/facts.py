@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from longhouse.facts import HouseFacts
 
 __all__ = ["STARTER", "JobFacts", "Starter"]
@@ -18,7 +21,16 @@ class Starter(Protocol):
 
     def running(self, workspace: str) -> bool: ...
 
-    def start(self, workspace: str) -> None: ...
+    def start(self, workspace: str, root: Path | None = None) -> None:
+        """Start one that works in the store's own project, or in `root`."""
+
+    def agents(self) -> Mapping[str, Sequence[str]]:
+        """The executors that a runner started now would find on this machine, with profiles."""
+        ...
+
+    def trouble(self, workspace: str) -> str | None:
+        """Why the last start did not help, if it is known."""
+        ...
 
 
 class JobFacts(NamedTuple):

@@ -46,6 +46,7 @@ MOST_JOBS = 10
     "tasks.macro.fanout.jobs",
     also="fanout jobs.fanout jobs.create.many tasks.macro.fanout",
     writes=True,
+    additive=True,
     example=FanOut(anchors=["a:core", "a:storage"], prompt="Find what is slow here."),
     trim=[Pop("jobs", leave=1)],
 )
@@ -94,6 +95,7 @@ def fan_out(tx: Tx, req: FanOut) -> FannedOut:
     "tasks.macro.merge.report",
     also="tasks.merge.report jobs.report.merge jobs.merge",
     writes=True,
+    additive=True,
     example=MergeReport(jobs=["JOB-001", "JOB-002"]),
     trim=[Clip("report", 2_000), Pop("jobs", leave=1), Drop("report")],
 )

@@ -28,7 +28,7 @@ AROUND = 3
 _JOB = r"JOB-(?:[0-9]{3}|[1-9][0-9]{3,14})"  # exactly one spelling per job
 
 
-@room.opens(_JOB, "a job, like JOB-001")
+@room.opens("job", _JOB, "a job", "JOB-001")
 def open_job(tx: Tx, req: Any, match: re.Match[str]) -> JobOpened:
     """A job with its newest events; the prompt only on request."""
     row = _existing(tx, match[0])
@@ -44,7 +44,9 @@ def open_job(tx: Tx, req: Any, match: re.Match[str]) -> JobOpened:
     )
 
 
-@room.opens(rf"(?P<job>{_JOB})@(?P<seq>[0-9]{{1,16}})", "an event of a job, like JOB-001@7")
+@room.opens(
+    "job_event", rf"(?P<job>{_JOB})@(?P<seq>[0-9]{{1,16}})", "an event of a job", "JOB-001@7"
+)
 def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
     """One event with a few before and after it."""
     row = _existing(tx, match["job"])
@@ -68,7 +70,15 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
     )
 
 
-@room.opens(r"runner:(?P<id>[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127})", "a runner, like runner:r1")
+@room.opens(
+    "runner",
+    r"runner:(?P<id>[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127})",
+    "a runner",
+    "runner:r1",
+    mention=None,
+    proves=False,  # it names a worker, not what was done
+    cites=False,
+)
 def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
     """A runner's lease; the runner is offline exactly when it has expired."""
     row = tx.one(sql.lease_one, runner_id=match["id"])

@@ -5,6 +5,10 @@ last_heartbeat_ms, waits, not_before_ms, failures, percent, summary, refs, input
 output_tokens, cost_microusd, uncosted, deadline_ms, max_tokens, max_cost_microusd, changes, in_crew,
 last_seq, created_at_ms, updated_at_ms, completed_at_ms
 
+-- part: holds_claim
+-- The caller made the claim: on this connection, or as the same identity on an earlier one.
+(claim_owner = :owner OR claim_identity = CAST(:identity AS TEXT))
+
 -- name: spec_add
 -- Store the spec of a new job.
 INSERT INTO job_specs (ws, n, prompt, meta) VALUES (:ws, :n, :prompt, :meta)
@@ -26,10 +30,11 @@ SELECT LENGTH(prompt) AS chars FROM job_specs WHERE ws = :ws AND n = :n
 INSERT INTO jobs
     (ws, n, title, kind, priority, task_id, anchor_id, route, require_proof, max_attempts,
      retry_backoff_ms, deadline_ms, max_tokens, max_cost_microusd, created_at_ms, created_seq,
-     status, waits, not_before_ms, updated_at_ms, last_seq) VALUES
+     status, waits, not_before_ms, updated_at_ms, last_seq, creator, creator_agent) VALUES
     (:ws, :n, :title, :kind, :priority, :task_id, :anchor_id, :route, :require_proof,
      :max_attempts, :retry_backoff_ms, :deadline_ms, :max_tokens, :max_cost_microusd,
-     :created_at_ms, :last_seq, :status, :waits, :not_before_ms, :created_at_ms, :last_seq)
+     :created_at_ms, :last_seq, :status, :waits, :not_before_ms, :created_at_ms, :last_seq,
+     :creator, :creator_agent)
 
 -- name: job_one
 -- One job.
@@ -38,7 +43,8 @@ SELECT * FROM jobs WHERE ws = :ws AND n = :n
 -- name: job_claim
 -- Claim a claimable job or, with allow_stale, one whose claim has expired.
 UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner_id,
-    claim_owner = :owner, claim_agent = CAST(:agent AS TEXT), in_crew = CAST(:in_crew AS INTEGER),
+    claim_owner = :owner, claim_identity = CAST(:identity AS TEXT),
+    claim_agent = CAST(:agent AS TEXT), in_crew = CAST(:in_crew AS INTEGER),
     claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
     updated_at_ms = :now WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'QUEUED' THEN waits = 0 AND not_before_ms <= :now
@@ -57,13 +63,13 @@ UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END RETURNING {job}
+      runner_id = :runner_id AND revision = :revision AND {holds_claim} END RETURNING {job}
 
 -- name: job_report
 -- Record the newest event of its kind and renew the claim. The runner's agent may also report, with
 -- kind and message only (`tells`); that does not renew the lease.
 UPDATE jobs SET claim_expires_at_ms =
-        CASE WHEN claim_owner = :owner THEN :expires ELSE claim_expires_at_ms END,
+        CASE WHEN {holds_claim} THEN :expires ELSE claim_expires_at_ms END,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted,
@@ -73,7 +79,7 @@ UPDATE jobs SET claim_expires_at_ms =
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
     last_seq = :seq, updated_at_ms = :now WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision
-      AND (claim_owner = :owner OR (CAST(:tells AS INTEGER) = 1 AND claim_agent = :owner)) END
+      AND ({holds_claim} OR (CAST(:tells AS INTEGER) = 1 AND claim_agent = :owner)) END
 RETURNING {job}
 
 -- name: job_end
@@ -83,7 +89,7 @@ UPDATE jobs SET status = :status, revision = revision + 1, claim_expires_at_ms =
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, last_seq = :seq, updated_at_ms = :now,
     completed_at_ms = :now WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
+      runner_id = :runner_id AND revision = :revision AND {holds_claim} END
   AND (CAST(:failed AS INTEGER) = 0 OR failures + 1 >= max_attempts)
   AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0) RETURNING {job}, EXISTS (
     SELECT 1 FROM job_after AS a WHERE a.ws = jobs.ws AND a.after_n = jobs.n ) AS followed
@@ -97,7 +103,7 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted,
     last_error_seq = :seq, last_seq = :seq, updated_at_ms = :now WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
+      runner_id = :runner_id AND revision = :revision AND {holds_claim} END
   AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0) RETURNING {job}
 
 -- name: jobs_unfinished
@@ -108,7 +114,7 @@ ORDER BY n LIMIT :limit
 -- name: job_arrive
 -- An unfinished job came from elsewhere: no one has claimed it here, and it may be held.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
-    claim_expires_at_ms = NULL, claim_agent = NULL, waits = :waits, not_before_ms = :not_before_ms,
+    claim_expires_at_ms = NULL, claim_identity = NULL, claim_agent = NULL, waits = :waits, not_before_ms = :not_before_ms,
     last_error_seq = CASE WHEN CAST(:held AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
     last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END RETURNING *
@@ -118,8 +124,10 @@ WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRU
 UPDATE jobs SET not_before_ms = :held WHERE ws = :ws AND status = 'QUEUED' AND changes IS NOT NULL
 
 -- name: claims_of_nobody
--- No token of this store has made any claim that came from elsewhere.
-UPDATE jobs SET claim_owner = '', claim_agent = NULL WHERE ws = :ws
+-- No token of this store has made any claim or job that came from elsewhere.
+UPDATE jobs
+SET claim_owner = '', claim_identity = NULL, claim_agent = NULL, creator = '', creator_agent = NULL
+WHERE ws = :ws
 
 -- name: jobs_with_session
 -- A page of the jobs whose runtime notes may hold a session of an executor.
@@ -144,7 +152,7 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, last_error_seq = :seq, last_seq = :seq,
     updated_at_ms = :now WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END AND failures + 1 < max_attempts
+      runner_id = :runner_id AND revision = :revision AND {holds_claim} END AND failures + 1 < max_attempts
 RETURNING *
 
 -- name: job_release
@@ -154,7 +162,7 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     last_error_seq = CASE WHEN CAST(:lost AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
     last_seq = :seq, updated_at_ms = :now WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END RETURNING *
+      runner_id = :runner_id AND revision = :revision AND {holds_claim} END RETURNING *
 
 -- name: job_cancel
 -- Cancel an unfinished job.
@@ -215,8 +223,7 @@ RETURNING *
 UPDATE jobs SET input_tokens = input_tokens + :input_tokens,
     output_tokens = output_tokens + :output_tokens, cost_microusd = cost_microusd + :cost_microusd,
     uncosted = uncosted + :uncosted, last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n
-RETURNING *
+WHERE ws = :ws AND n = :n RETURNING *
 
 -- name: claim_due
 -- Make jobs whose delay has elapsed claimable.
@@ -273,8 +280,7 @@ WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms > :now
 -- name: count_up_to
 -- How many jobs have a status, counted up to a limit.
 SELECT COUNT(*) AS jobs FROM (
-    SELECT 1 FROM jobs WHERE ws = :ws AND status = :status ORDER BY n LIMIT :limit
-) AS counted
+    SELECT 1 FROM jobs WHERE ws = :ws AND status = :status ORDER BY n LIMIT :limit ) AS counted
 
 -- name: work_waits
 -- Whether a runner would find work now: a job that is due, or an expired claim.

@@ -16,6 +16,7 @@ from longhouse.jobs.autostart import bootstrap
 from longhouse.jobs.changes import apply_line
 from longhouse.jobs.diagnosis import MOST_ISSUES, diagnose
 from longhouse.jobs.holding import held_by
+from longhouse.jobs.leading import leaders_of, may_lead
 from longhouse.jobs.radar_lines import radar_lines
 from longhouse.jobs.reading import usage_of_task
 from longhouse.jobs.room import room, sql
@@ -34,11 +35,11 @@ from longhouse.jobs.types.radar import (
     Unapplied,
 )
 from longhouse.jobs.values import JobEvent, RunnerLease, attention_of, job_id
+from longhouse.jobs.waiting import Prospects
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
-from longhouse.kernel.registry import Role
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
@@ -49,16 +50,13 @@ __all__ = [
 ]
 
 QUIET_AFTER_S = 600
-DECIDE = "Decide for yourself, and write down why."
-"""An answer that always fits, so the suggested reply can run unedited."""
 
 
 @room.command(
     "jobs.radar",
-    also="inbox dashboard overview attention watch",
+    also="inbox dashboard overview attention watch status runners",
     op="radar",
     writes_with=("reply_job", "reply_message"),
-    writes_role=Role.MANAGER,
     example=ShowRadar(),
     lines=radar_lines,
     trim=[
@@ -66,6 +64,8 @@ DECIDE = "Decide for yourself, and write down why."
         Drop("jobs.question.reply"),
         Clip("jobs.question.text", 80),
         Drop("jobs.last"),
+        Drop("jobs.waiting.fix"),
+        Clip("jobs.waiting.why", 80),
         Clip("jobs.changes.why", 40),
         Pop("jobs.holds"),
         Pop("runner_leases_offline.runners"),
@@ -183,6 +183,7 @@ def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
     questions = [tx.ask(log_sql.log_one, seq=row["last_question_seq"]) for row in asking]
     marked = [row["n"] for row in rows if marks[row["n"]].marker]
     waiting = [tx.ask(sql.after_this_in_all, n=n) for n in marked]
+    prospects = Prospects(tx)
     answers = iter(tx.answers([*events, *leases, *questions, *waiting]))
     found = list(islice(answers, len(rows)))
     states = {runner: _state(tx, held) for runner, held in zip(holders, answers, strict=False)}
@@ -194,6 +195,7 @@ def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
                 tx, row, last[0], states.get(row["runner_id"]), quiet_after_s, asked.get(row["n"])
             ),
             frees=frees.get(row["n"], 0),
+            waiting=prospects.why(row),
         )
         for row, last in zip(rows, found, strict=True)
     ]
@@ -226,17 +228,21 @@ def _row(
         updated_at_ms=row["updated_at_ms"],
         quiet_s=quiet_s if running and quiet_s >= quiet_after_s else None,
         last=Last(ref=event.ref, kind=event.kind, message=clip(event.message or "", 160) or None),
-        question=_asked(job, asked[0]) if asked else None,
+        question=_asked(tx, row, asked[0]) if asked else None,
         holds=held_by(tx, row),
+        yours=may_lead(tx, row),
         changes=_unapplied(job, row["changes"]) if row["changes"] else None,
     )
 
 
-def _asked(job: str, row: Row) -> Asked:
+def _asked(tx: Tx, job: Row, row: Row) -> Asked:
     event = JobEvent.from_log(LogRow.from_row(row))
-    reply = {"op": "radar", "args": {"reply_job": job, "reply_message": DECIDE}}
     text = clip(event.message or "", 300)
-    return Asked(ref=event.ref, text=text, reply={"tool": "jobs", "args": reply})
+    if not may_lead(tx, job):
+        return Asked(ref=event.ref, text=text, ask=leaders_of(job))
+    call = {"op": "radar", "args": {"reply_job": job_id(job["n"])}}
+    reply = {"tool": "jobs", "args": call, "missing": ["reply_message"]}
+    return Asked(ref=event.ref, text=text, reply=reply)
 
 
 def _unapplied(job: str, why: str) -> Unapplied:

@@ -7,6 +7,8 @@ runner offline <id> last=…? last_job=…? | open id=runner:<id> | open id=<JOB
 <!|~> diag <kind> runner=…? job=…? | open id=runner:…? | open id=<JOB>?
 <ref> <marker?> <JOB> (<status>) <title> | open id=<ref> | reply reply_job=… reply_message="…"?
                                                          | CMD: <how to apply its changes>?
+
+The preview stands after the title: what it asks, or why it waits.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from longhouse.kernel.lines import clip
 __all__ = ["MOST_DIAGNOSES", "radar_lines"]
 
 MOST_DIAGNOSES = 5
+_OWN_WORDS = ("changes", "starting")
+"""Reasons that need no preview: a command line of its own says more, or it ends by itself."""
 _MARK = {"error": "!", "stale": "~"}
 
 
@@ -30,7 +34,7 @@ def radar_lines(result: dict[str, Any]) -> list[str]:
     lines += [_runner(lease) for lease in result["runner_leases"]["runners"]]
     lines += [_offline(lease) for lease in result["runner_leases_offline"]["runners"]]
     lines += [_diagnosis(i) for i in result["runner_diagnostics"]["issues"][:MOST_DIAGNOSES]]
-    lines += [_job(row) for row in result["jobs"]]
+    lines += [_job(row, started_by=bool(boot)) for row in result["jobs"]]
     return lines
 
 
@@ -81,12 +85,17 @@ def _diagnosis_parts(issue: dict[str, Any]) -> Iterator[str]:
         yield f"| requeue job={job}"
 
 
-def _job(row: dict[str, Any]) -> str:
+def _job(row: dict[str, Any], *, started_by: bool) -> str:
+    """The line of one job; `started_by` if a line above starts the missing runner."""
     marker = row["attention"].get("marker")
     mark = f"{marker} " if marker else ""
     line = f"{row['ref']} {mark}{row['id']} ({row['status']}) {_title(row['title'])}"
     if asked := row.get("question"):
         line += f" — asks {asked['ref']}: {_title(asked['text'])}"
+    elif (why := row.get("waiting")) and not (
+        why["code"] in _OWN_WORDS or (started_by and why["code"] == "no_runner")
+    ):
+        line += f" — waits: {_title(why['why'], 200)}"
     line += f" | open id={row['ref']}"
     if waits := row.get("changes"):
         line += f" | CMD: {waits['apply']}"
@@ -95,6 +104,6 @@ def _job(row: dict[str, Any]) -> str:
     return line
 
 
-def _title(title: str) -> str:
+def _title(title: str, most: int = 80) -> str:
     """The title on one line, without bars, which separate columns."""
-    return clip(title, 80).replace("|", "¦")
+    return clip(title, most).replace("|", "¦")

@@ -8,10 +8,12 @@ import msgspec
 
 from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.holding import held_by
+from longhouse.jobs.leading import may_lead
 from longhouse.jobs.records import existing, own_runtime
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
 from longhouse.jobs.values import Job, JobEvent, JobUsage, attention_of, job_id, job_number
+from longhouse.jobs.waiting import Prospects
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.lines import clip
@@ -74,6 +76,9 @@ def open_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     marker = result["attention"].get("marker")
     head = f"{job['id']} ({job['status']}{marker or ''}) {clip(job['title'], 80)}"
     rows = [_event_line(event) for event in result["events"]]
+    if waiting := result.get("waiting"):
+        fix = f"; {waiting['fix']}" if waiting.get("fix") else ""
+        rows.insert(0, f"waits: {waiting['why']}{fix}")
     if result["has_more_events"] and result["events"]:
         rows.append(f"MORE: before_seq={result['events'][-1]['seq']}")
     return [f"{head} | open id={job['last_ref']}", *rows]
@@ -108,6 +113,8 @@ def open_job(tx: Tx, req: OpenJob) -> JobView:
         attention=attention_of(row, tx.now_ms),
         after=[job_id(n) for n in dependencies_of(tx, row["n"]).numbers],
         holds=held_by(tx, row),
+        waiting=Prospects(tx).why(row),
+        yours=may_lead(tx, row),
         prompt=spec["prompt"] if spec and req.include_prompt else None,
         prompt_chars=int(tx.value(sql.spec_size, n=row["n"])),
         meta=meta,

@@ -17,6 +17,7 @@ from longhouse.jobs.holding import ENDS, holdings
 from longhouse.jobs.room import sql
 from longhouse.jobs.types.jobs import ListJobs, OpenJob
 from longhouse.jobs.values import JobEvent, job_id, job_number
+from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion, UnknownId
 from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
@@ -125,17 +126,39 @@ def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:
             suggest=[Suggestion(OpenJob(job=job), "see its current state")],
         )
     if same and row["revision"] == revision:
-        return Conflict(
-            f"job: {job} was claimed by {runner_id!r} with another token; only that token may use "
-            "the claim",
-            recovery="claim another job, or use the token that made the claim",
-            suggest=[Suggestion(OpenJob(job=job), "see what happened to it")],
-        )
+        return _not_yours(tx, row, job, runner_id)
     return Conflict(
         f"job: {job} is {row['status']} at revision {row['revision']}{holder}; "
         f"{runner_id!r} at revision {revision} does not hold its claim",
         recovery="stop working on it: the claim was lost or the job has finished",
         suggest=[Suggestion(OpenJob(job=job), "see what happened to it")],
+    )
+
+
+def _not_yours(tx: Tx, row: Row, job: str, runner_id: str) -> Conflict:
+    """The refusal for a claim that another token, or another connection of this one, has made."""
+    ends = rfc3339(row["claim_expires_at_ms"])
+    claimed = f"job: {job} was claimed by {runner_id!r}"
+    see = [Suggestion(OpenJob(job=job), "see what happened to it")]
+    token, _, agent = (row["claim_identity"] or row["claim_owner"]).partition("/@")
+    if token.partition("/")[0] != tx.by.token:
+        return Conflict(
+            f"{claimed} with another token; only that token may use the claim until {ends}",
+            recovery="claim another job, or use the token that made the claim",
+            suggest=see,
+        )
+    if agent:
+        return Conflict(
+            f"{claimed} on another connection of this client, as {agent}",
+            recovery=f"if you are {agent}, prove it with agents.heartbeat and its agent_token, "
+            f"then repeat this; the claim lapses at {ends} unless it is renewed",
+            suggest=see,
+        )
+    return Conflict(
+        f"{claimed} on another connection of this client, by nobody in particular",
+        recovery=f"claim it again when it lapses, at {ends} unless it is renewed; an agent that "
+        "registers (agents.register) before it claims goes on after it reconnects",
+        suggest=see,
     )
 
 

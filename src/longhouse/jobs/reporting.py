@@ -25,6 +25,7 @@ from longhouse.jobs.values import HELD_MS, Job, JobUsage, job_id, job_number
 from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
+from longhouse.kernel.values import Draft
 from longhouse.memory.types.documents import CommitNote
 from longhouse.store.engine import Row
 from longhouse.store.tx import Asking, Refused, Tx
@@ -39,6 +40,7 @@ MAX_BACKOFF_MS = 3_600_000
     "jobs.report",
     also="progress heartbeat checkpoint renew",
     writes=True,
+    additive=True,
     example=ReportJob(job="JOB-001", runner_id="runner-1", claim_revision=1, message="half done"),
 )
 def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
@@ -53,6 +55,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
         "runner_id": req.runner_id,
         "revision": req.claim_revision,
         "owner": tx.by.owner,
+        "identity": tx.by.identity,
         "expires": expiry(tx.now_ms, req.lease_ttl_ms),
         "percent": req.percent,
         "now": tx.now_ms,
@@ -98,6 +101,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
     "jobs.question",
     also="ask clarify",
     writes=True,
+    additive=True,
     example=AskManager(
         job="JOB-001", runner_id="runner-1", claim_revision=1, message="Which store do you mean?"
     ),
@@ -187,6 +191,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved | Refused:
         runner_id=req.runner_id,
         revision=req.claim_revision,
         owner=tx.by.owner,
+        identity=tx.by.identity,
         not_before_ms=tx.now_ms + wait_ms if wait_ms else 0,
         summary=req.summary,
         waits=dependencies_of(tx, before["n"]).waits,
@@ -215,6 +220,7 @@ def _ending(tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True) -
         "runner_id": req.runner_id,
         "revision": req.claim_revision,
         "owner": tx.by.owner,
+        "identity": tx.by.identity,
         "status": req.status,
         "failed": int(req.status == "FAILED"),
         "proved": int(proved),
@@ -231,13 +237,11 @@ def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:
     """The refusal if the claim holds but proof is missing; None if the claim does not hold."""
     row = existing(tx, req.job)
     holds = row["status"] == "RUNNING" and row["runner_id"] == req.runner_id
-    holds = holds and row["claim_owner"] == tx.by.owner
+    holds = holds and tx.by.owns(row["claim_owner"], row["claim_identity"])
     if not (holds and row["revision"] == req.claim_revision and row["require_proof"]):
         return None
-    note = CommitNote(
-        title=f"Result of {req.job}",
-        content=req.summary or f"What {req.job} did and how to see it.",
-    )
+    said = req.summary
+    note = CommitNote(content=said) if said else Draft(CommitNote, {}, ["content"])
     return ProofRequired(
         f"refs: {req.job} needs a ref that opens something other than the job itself to be DONE",
         recovery="record the result, then repeat with refs=[<its ref>]",

@@ -38,7 +38,9 @@ __all__ = [
     "Policy",
     "Profile",
     "RunnerCandidate",
+    "can_run",
     "choose",
+    "lacks",
     "refusal",
     "unoffered",
 ]
@@ -105,13 +107,28 @@ class Need(Value, frozen=True, kw_only=True):
 
 
 class Offer(Value, frozen=True, kw_only=True):
-    """What a runner advertises; omitted profiles or artifacts mean no restriction."""
+    """What a runner advertises; omitted profiles or artifacts mean no restriction.
+
+    `available` is false for an executor whose program is not on the runner's machine.
+    """
 
     executors: tuple[str, ...] = ()
+    available: dict[str, bool] | None = None
     profiles: tuple[str, ...] | dict[str, tuple[str, ...]] | None = None
     supports_artifacts: tuple[str, ...] | None = None
     max_parallel: int | None = None
     sandbox_policy: str | None = None
+
+    @property
+    def ready(self) -> tuple[str, ...]:
+        """The executors that can run a job now."""
+        lacking = self.available or {}
+        return tuple(name for name in self.executors if lacking.get(name, True))
+
+    @property
+    def takes_jobs(self) -> bool:
+        """Whether it can run any job; a runner that advertises nothing may take some."""
+        return bool(self.ready or not self.executors)
 
     def profiles_of(self, executor: str) -> tuple[str, ...]:
         if isinstance(self.profiles, dict):
@@ -176,7 +193,7 @@ def refusal(
         return None if need.is_open else "it needs a runner that advertises its executors"
     ways = _ways(need, runner)
     if not ways:
-        return f"{runner.runner_id} {_lacks(need, runner.offer)}"
+        return f"{runner.runner_id} {lacks(need, runner.offer)}"
     if not need.prefer:
         return None
     mine = min(_preference(need, executor) for executor, _ in ways)
@@ -189,13 +206,20 @@ def refusal(
     return None
 
 
+def can_run(need: Need, runner: RunnerCandidate) -> bool:
+    """Whether the runner has what the job needs, busy or not."""
+    if not runner.offer.executors:
+        return need.is_open and runner.as_it_is not in need.declined
+    return bool(_ways(need, runner))
+
+
 def unoffered(need: Need, candidates: Sequence[RunnerCandidate]) -> str | None:
     """Why a job for one executor must wait for a new runner; None if a runner offers it.
 
     Any runner may have Codex and Claude Code, so for those the answer is None while no runner is
     online.
     """
-    offered = sorted({executor for c in candidates for executor in c.offer.executors})
+    offered = sorted({executor for c in candidates for executor in c.offer.ready})
     if need.executor in offered or (need.executor in EXECUTORS and not candidates):
         return None
     have = f"they offer {', '.join(offered) or 'none by name'}" if candidates else "none is online"
@@ -211,7 +235,7 @@ def _ways(need: Need, candidate: RunnerCandidate) -> list[tuple[str, str]]:
         return []
     policy = need.policy or Policy()
     return ways_to_run(
-        {executor: offer.profiles_of(executor) for executor in offer.executors},
+        {executor: offer.profiles_of(executor) for executor in offer.ready},
         executor=need.executor,
         profile=need.profile,
         least=policy.min_profile,
@@ -226,15 +250,19 @@ def _preference(need: Need, executor: str) -> int:
     return len(need.prefer)
 
 
-def _lacks(need: Need, offer: Offer) -> str:
+def lacks(need: Need, offer: Offer) -> str:
     """What the offer lacks, worded so that a person can act on it."""
+    if not offer.executors:
+        return "advertises no executors"
     missing = set(need.artifacts) - set(offer.supports_artifacts or ())
     if offer.supports_artifacts is not None and missing:
         return f"does not produce {', '.join(sorted(missing))}"
+    if not offer.ready:
+        return "has no agent"
     policy = need.policy or Policy()
     least = f", at least {policy.min_profile}" if policy.min_profile else ""
     never = f", never {' or '.join(policy.forbid)}" if policy.forbid else ""
     return (
-        f"offers {', '.join(offer.executors)}; the job asks for {need.executor} "
+        f"offers {', '.join(offer.ready)}; the job asks for {need.executor} "
         f"with profile {need.profile}{least}{never}"
     )

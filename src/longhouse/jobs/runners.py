@@ -6,6 +6,7 @@ exactly when its lease has expired.
 
 from __future__ import annotations
 
+import shlex
 from operator import itemgetter
 from typing import Any
 
@@ -18,6 +19,7 @@ from longhouse.jobs.types.runners import Heard, RunnerHeartbeat
 from longhouse.jobs.values import RunnerLease
 from longhouse.kernel.errors import Conflict
 from longhouse.store.engine import Row
+from longhouse.store.projects import require_bound
 from longhouse.store.tx import Question, Tx
 
 __all__ = [
@@ -25,6 +27,8 @@ __all__ = [
     "candidates",
     "heartbeat",
     "present",
+    "runner_argv",
+    "start_line",
     "who_is_there",
 ]
 
@@ -38,11 +42,13 @@ MOST = 200
     "jobs.runner.heartbeat",
     also="jobs.runner.ping jobs.runner.register",
     writes=True,
+    additive=True,
     idempotent=True,
     example=RunnerHeartbeat(runner_id="runner-1", status="idle", executors=["codex"]),
 )
 def heartbeat(tx: Tx, req: RunnerHeartbeat) -> Heard:
     """Renew a runner's lease and report what it can run."""
+    require_bound(tx, req.projects)
     notice(tx)
     before = tx.one(sql.lease_one, runner_id=req.runner_id)
     offer = {
@@ -125,6 +131,16 @@ def candidates(rows: list[Row]) -> list[RunnerCandidate]:
         )
         for row in rows
     ]
+
+
+def runner_argv(storage_dir: str, workspace: str) -> list[str]:
+    """The arguments to `longhouse` that start a runner on this store."""
+    return ["runner", "--dir", storage_dir, "--workspace", workspace]
+
+
+def start_line(tx: Tx) -> str:
+    """The command line that starts a runner for this workspace."""
+    return shlex.join(["longhouse", *runner_argv(tx.facts.storage_dir, tx.workspace)])
 
 
 def _is_anew(tx: Tx, before: Row | None, offers: str, meta: dict[str, Any] | None) -> bool:

@@ -1,9 +1,13 @@
-"""What a manager may do with a job: answer, steer, cancel, requeue."""
+"""What a manager may do with a job: answer, steer, cancel, requeue.
+
+Whoever created the job may answer and cancel it, too.
+"""
 
 from __future__ import annotations
 
 from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
+from longhouse.jobs.leading import must_lead
 from longhouse.jobs.records import existing, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
@@ -21,12 +25,13 @@ __all__ = ["JobThread", "cancel_job", "message_job", "requeue_job"]
     "jobs.message",
     also="reply answer send tell steer comment execution.resume.session",
     writes=True,
-    role=Role.MANAGER,
+    additive=True,
     example=MessageJob(job="JOB-001", message="Use the staging database."),
 )
 def message_job(tx: Tx, req: MessageJob) -> Moved:
     """Answer or steer a queued or running job; its agent gets the message in the next slice."""
     before = existing(tx, req.job)
+    must_lead(tx, before, "answer")
     refs = known_refs(tx, req.refs) or drop_unknown(tx, salvage(req.message))
     proof = bool(proofs(tx, refs, req.job))
     seq = tx.seqs(1)
@@ -60,12 +65,12 @@ class JobThread:
     also="stop kill abort delete remove",
     writes=True,
     destructive=True,
-    role=Role.MANAGER,
     example=CancelJob(job="JOB-001", reason="no longer needed"),
 )
 def cancel_job(tx: Tx, req: CancelJob) -> Moved:
     """Cancel a queued or running job; its runner can no longer report on it."""
     before = existing(tx, req.job)
+    must_lead(tx, before, "cancel")
     seq = tx.seqs(1)
     row = tx.one(sql.job_cancel, n=before["n"], summary=req.reason, seq=seq, now=tx.now_ms)
     if row is None:

@@ -18,6 +18,7 @@ from longhouse.jobs.types.jobs import MessageJob, Moved, RequeueJob, UpdateJob
 from longhouse.jobs.values import Job, JobLimits, microusd, priority_name, priority_of
 from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
 from longhouse.kernel.registry import Role
+from longhouse.kernel.values import Draft
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -114,7 +115,7 @@ def _check_policy(need: Need) -> None:
 
 def _not_queued(job: str, row: Row) -> Conflict:
     ended = row["status"] != "RUNNING"
-    steer = RequeueJob(job=job) if ended else MessageJob(job=job, message="…")
+    steer = RequeueJob(job=job) if ended else Draft(MessageJob, {"job": job}, ["message"])
     return Conflict(
         f"job: {job} is {row['status']}; only a queued job can be changed",
         recovery="run it again with jobs.requeue first" if ended else "steer it with jobs.message",

@@ -262,6 +262,8 @@ class RunnerLease(Value, frozen=True, kw_only=True):
     lease_active: bool
     expires_in_ms: int
     offers: dict[str, Any] = {}
+    unsandboxed: list[str] = []
+    """The agents whose commands may do all that the runner's user may."""
 
     @classmethod
     def from_row(cls, row: Row, now_ms: int) -> RunnerLease:
@@ -276,4 +278,12 @@ class RunnerLease(Value, frozen=True, kw_only=True):
             lease_active=expires > now_ms,
             expires_in_ms=max(0, expires - now_ms),
             offers=msgspec.json.decode(row["offers"]),
+            unsandboxed=_unsandboxed(row["meta"]),
         )
+
+
+def _unsandboxed(meta: str) -> list[str]:
+    """What the runner says about itself; any JSON may stand there."""
+    said = msgspec.json.decode(meta).get("unsandboxed")
+    names = said if isinstance(said, list) else []
+    return [name[:64] for name in names[:16] if isinstance(name, str)]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from longhouse.jobs.room import room, sql
 from longhouse.kernel.errors import Forbidden
+from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.store.tx import sql as frame_sql
 
@@ -41,11 +42,15 @@ def vouch_for_job(tx: Tx, name: str) -> bool:
     if found is None or tx.by.leads:
         return False
     row = tx.one(sql.job_one, n=int(found[1]))
-    held = row is not None and row["status"] != "QUEUED"
-    if row is None or not held or tx.by.owner not in (row["claim_owner"], row["claim_agent"]):
+    if row is None or row["status"] == "QUEUED" or not _works_on(tx, row):
         raise Forbidden(
             f"{name} is a job that this caller does not hold; only the token of its claim may act "
             "or store results for it",
             recovery="leave out the job's name, or claim the job first with jobs.claim",
         )
     return False
+
+
+def _works_on(tx: Tx, row: Row) -> bool:
+    made_claim: bool = tx.by.owns(row["claim_owner"], row["claim_identity"])
+    return made_claim or bool(row["claim_agent"] == tx.by.owner)

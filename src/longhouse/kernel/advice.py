@@ -14,7 +14,7 @@ class Advice(NamedTuple):
     """One room's part of `status`.
 
     `fingerprint` is short, like `jobs(q=2,r=1)`. `shown` is merged into the fields of `status`.
-    Suggestions become actions, so each must run as given.
+    Suggestions become actions, so each must run as given or name what is missing.
     """
 
     fingerprint: str = ""

@@ -104,6 +104,7 @@ def fit(
     *,
     size: int | None = None,
     keeps: Collection[str] = (),
+    whole: bool = False,
 ) -> Fitted:
     """Cut `result` (built-in values, changed in place) until it fits, and report what was done.
 
@@ -114,16 +115,19 @@ def fit(
 
     `size` is the result's length in bytes of JSON, where the caller knows it; it saves serializing
     a small result again. The top-level fields named in `keeps` are never cut.
+    Nothing of a `whole` result is: half a command line must never reach the program that runs it.
     """
     codes: list[str] = []
     result.pop("budget", None)
     result.setdefault("truncated", False)
     small = size is not None and not budget.explicit and size + _TRUNCATED <= budget.max_chars
-    if not small and not _fits(result, budget):
+    if whole and not small and not _fits(result, budget):
+        codes.append("BUDGET_MIN_CLAMPED")
+    elif not small and not _fits(result, budget):
         codes.append("BUDGET_TRUNCATED")
         result["truncated"] = True
         kept = {name: result[name] for name in keeps if name in result}
-        whole = _sizes(result) if "degradation" in result else None
+        sizes = _sizes(result) if "degradation" in result else None
         usual, smallest = _split(trims)
         minimal = not _trimmed(result, budget, usual)
         if minimal:
@@ -133,8 +137,8 @@ def fit(
             else:
                 _minimised(result, budget, usual)
             result.update(kept)
-        if whole is not None:
-            _tell(result, whole, minimal=minimal)
+        if sizes is not None:
+            _tell(result, sizes, minimal=minimal)
         if minimal and not _fits(result, budget):
             codes.append("BUDGET_MIN_CLAMPED")
     if budget.explicit or codes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from longhouse.kernel.errors import LonghouseError, Suggestion
+from longhouse.kernel.refs import RefKind
 from longhouse.kernel.values import Result
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "Opener",
     "Reaction",
     "Rebuilder",
+    "Recognizer",
     "Recoverer",
     "Refusal",
     "TargetResolver",
@@ -40,11 +42,11 @@ __all__ = [
 
 
 class Opener(msgspec.Struct, frozen=True):
-    """Resolves ids of one shape for `open`."""
+    """Resolves refs of one kind for `open`; the pattern matches a whole ref."""
 
+    ref: RefKind
     pattern: re.Pattern[str]
     resolve: Callable[[Any, Any, re.Match[str]], Result]
-    what: str
 
 
 def always(_facts: Any) -> bool:
@@ -105,7 +107,10 @@ class Reaction(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A failed call, passed to the rooms that can suggest what to do next."""
+    """A failed call, passed to the rooms that can suggest what to do next.
+
+    `args` are all arguments that the caller gave, in `args` and beside it.
+    """
 
     registry: Registry
     error: LonghouseError
@@ -117,6 +122,7 @@ class Refusal(NamedTuple):
 Recoverer = Callable[[Refusal], Iterable[Suggestion]]
 TargetResolver = Callable[[Any, str], Any]
 Tidier = Callable[[Any, Any], object]
+Recognizer = Callable[[Any], str | None]
 Voucher = Callable[[Any, str], bool]
 
 Holder = Callable[[Any], Iterable[str]]

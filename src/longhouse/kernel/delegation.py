@@ -8,7 +8,9 @@ jobs imports this.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
 
 __all__ = [
     "ARTIFACTS",
@@ -29,6 +31,8 @@ __all__ = [
     "SKILL_PROFILES",
     "Artifact",
     "Profile",
+    "ProjectId",
+    "Projects",
     "SkillProfile",
     "best_way",
     "executor_rank",
@@ -50,6 +54,9 @@ JOB_ID: Final = r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z"
 RUNNER_ID: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}\Z"
 MODEL_NAME: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,127}\Z"
 """The name is passed on a command line, so it cannot look like a flag or contain spaces."""
+ProjectId = Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z", examples=["0" * 32])]
+Projects = Annotated[list[ProjectId], Meta(max_length=64)]
+"""The projects of a runner's root, one of which must be bound to the workspace."""
 REPORT_KIND: Final = r"\A[a-z][a-z0-9_]{0,31}\Z"
 
 MAX_CHANGED: Final = 200

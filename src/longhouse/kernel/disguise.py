@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from longhouse.kernel.effort import spend
+
 __all__ = ["Unmasked", "hides_in_json", "is_disguised", "views"]
 
 _IGNORED = (
@@ -74,7 +76,9 @@ _QUICK_ASCII = re.compile(_CONTROL)
 _QUICK = re.compile(f"{_CONTROL[:-1]}\\x9b{_characters((*_IGNORED, *_FORMS))[1:]}")
 _QUICK_ENCODED = re.compile(_encoded((*_IGNORED, *_FORMS)))
 _ENDS_CUT_OFF = re.compile(_CUT_OFF)
-_FORM = re.compile(f"{_characters(_FORMS)}|{_encoded(_FORMS)}")
+_FORM = re.compile(
+    f"(?=[\\xc2-\\xf4{_characters(_FORMS)[1:]})(?:{_characters(_FORMS)}|{_encoded(_FORMS)})"
+)
 
 
 def _form(match: re.Match[str]) -> str:
@@ -87,21 +91,25 @@ def _form(match: re.Match[str]) -> str:
 
 
 class _Step(NamedTuple):
-    """A pattern and what replaces it."""
+    """A pattern and what replaces it; a text without any of `needs` does not match."""
 
     pattern: re.Pattern[str]
     instead: str | Callable[[re.Match[str]], str]
+    needs: str = ""
 
 
+# Looking at the first character before the alternatives saves most of the time.
+_FIRST = f"(?={_CONTROL[:-1]}\\x9b\\xc2-\\xf4{_characters(_IGNORED)[1:]})"
 _JOINED = (
-    _Step(re.compile(r"\x00"), ""),  # UTF-16 and UTF-32
-    _Step(re.compile(f"{_CSI}|{_STRING}|{_ESCAPE}|{_OVERSTRUCK}"), ""),
-    _Step(re.compile(f"{_CONTROL}|{_INVISIBLE}"), ""),
+    _Step(re.compile(r"\x00"), "", "\x00"),  # UTF-16 and UTF-32
+    _Step(re.compile(rf"(?=[\x1b\x9b\xc2])(?:{_CSI}|{_STRING}|{_ESCAPE})"), "", "\x1b\x9b"),
+    _Step(re.compile(_OVERSTRUCK), "", "\x08"),
+    _Step(re.compile(f"{_FIRST}(?:{_CONTROL}|{_INVISIBLE})"), ""),
     _Step(_FORM, _form),
 )
 """What is hidden inside a secret is removed."""
 _PARTED = (
-    _Step(re.compile(rf"{_CSI}|\x1b[\]PX^_]?|{_CONTROL}|{_INVISIBLE}"), " "),
+    _Step(re.compile(rf"{_FIRST}(?:{_CSI}|\x1b[\]PX^_]?|{_CONTROL}|{_INVISIBLE})"), " "),
     _Step(_FORM, _form),
 )
 """What stands next to a secret separates it from other words, and titles and links are kept."""
@@ -113,6 +121,9 @@ class Unmasked:
     def __init__(self, text: str, steps: Iterable[_Step]) -> None:
         self._done: list[tuple[str, _Step]] = []
         for step in steps:
+            if step.needs and not any(one in text for one in step.needs):
+                continue
+            spend(len(text))
             after = step.pattern.sub(step.instead, text)
             if after != text:
                 self._done.append((text, step))

@@ -2,21 +2,24 @@
 
     {success, intent, result, refs, actions[], warnings[], suggestions[], context, error, timestamp}
 
-`actions` are complete portal calls that run as given, most urgent first. `suggestions` is always
-empty; it exists only for clients that expect the field.
+`actions` are portal calls, most urgent first. One without `missing` is complete and runs as given;
+one with `missing` lacks what it names there. `action_for` makes every action: from what the caller
+said, what the store holds about that object, and defaults, never from an example. `suggestions` is
+always empty; it exists only for clients that expect the field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion
+from longhouse.kernel.redact import redact
 from longhouse.kernel.registry import Command, Outline, Registry
-from longhouse.kernel.values import Request, Value
+from longhouse.kernel.values import Draft, Request, Value
 
 __all__ = [
     "Action",
@@ -24,6 +27,7 @@ __all__ = [
     "Warned",
     "action_for",
     "actions_for",
+    "arguments_of",
     "envelope",
     "error_body",
     "portal_call",
@@ -34,7 +38,7 @@ _RANK = {"high": 0, "medium": 1, "low": 2}
 
 
 class Action(Value, frozen=True, kw_only=True):
-    """A next call: `tool` with `args` is complete and runs as given."""
+    """A next call: `tool` with `args` runs as given, unless `missing` names what to add first."""
 
     action_id: str
     priority: Literal["high", "medium", "low"]
@@ -42,6 +46,7 @@ class Action(Value, frozen=True, kw_only=True):
     args: dict[str, Any]
     why: str
     risk: str
+    missing: list[str] = msgspec.field(default_factory=list)
 
 
 class Warned(Value, frozen=True, kw_only=True):
@@ -94,11 +99,24 @@ _NOTHING: tuple[Any, ...] = (None, [], {})
 
 
 def portal_call(
-    registry: Registry, request: Request, common: Mapping[str, Any]
+    registry: Registry, request: Request | Draft, common: Mapping[str, Any]
 ) -> tuple[Command | Outline, dict[str, Any]]:
     """The command of a request, and the arguments of the tool call that runs it."""
+    return _called(registry, request, arguments_of(request), common)
+
+
+def arguments_of(request: Request | Draft) -> dict[str, Any]:
+    """The arguments that a request holds, as built-in values."""
+    if isinstance(request, Draft):
+        return dict(request.given)
+    args: dict[str, Any] = msgspec.to_builtins(request)
+    return args
+
+
+def _called(
+    registry: Registry, request: Request | Draft, args: dict[str, Any], common: Mapping[str, Any]
+) -> tuple[Command | Outline, dict[str, Any]]:
     command = registry.outline(request) or registry.of(request)
-    args = msgspec.to_builtins(request)
     extra = {k: v for k, v in common.items() if k != "workspace" or command.needs_workspace}
     call: dict[str, Any] = {"workspace": extra.pop("workspace")} if "workspace" in extra else {}
     if command.cmd == command.portal:
@@ -110,18 +128,52 @@ def portal_call(
     return command, call
 
 
-def action_for(registry: Registry, workspace: str | None, suggestion: Suggestion) -> Action:
-    """The portal call that runs a suggested request."""
+def action_for(
+    registry: Registry,
+    workspace: str | None,
+    suggestion: Suggestion,
+    *,
+    keep_templates: bool = False,
+) -> Action:
+    """The portal call that makes a suggested request.
+
+    An argument that holds a secret cannot be repeated in an answer, so it is missing; so is text
+    with blanks to fill in (`<fill: …>`), which is left out unless `keep_templates`.
+    """
+    request = suggestion.request
     common = {**({"workspace": workspace} if workspace else {}), **suggestion.common}
-    command, call = portal_call(registry, suggestion.request, common)
+    given = arguments_of(request)
+    shown, shown_common = redact([given, common])
+    secret = [k for k, v in given.items() if shown.get(k) != v]
+    secret += [k for k, v in common.items() if shown_common.get(k) != v]
+    if secret:
+        given = {k: v for k, v in given.items() if k not in secret}
+        common = {k: v for k, v in common.items() if k not in secret}
+    missing = [*(request.missing if isinstance(request, Draft) else ()), *secret]
+    for path, holder in list(_blanks(given)):
+        missing.append(path)
+        if not keep_templates:
+            del holder[path.rpartition(".")[2]]
+    command, call = _called(registry, request, given, common)
+    writes = command.writes_given({**given, **dict.fromkeys(missing, True)})
     return Action(
         action_id=suggestion.action_id or f"next::{command.cmd}",
         priority=suggestion.priority,  # type: ignore[arg-type]
         tool=command.portal,
         args=call,
         why=suggestion.why,
-        risk="destructive" if command.destructive else "writes" if command.writes else "none",
+        risk="destructive" if command.destructive else "writes" if writes else "none",
+        missing=list(dict.fromkeys(missing)),
     )
+
+
+def _blanks(given: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where text has blanks to fill in, and the object that holds it."""
+    for name, item in given.items():
+        if isinstance(item, dict):
+            yield from _blanks(item, f"{path}{name}.")
+        elif isinstance(item, str) and "<fill:" in item:
+            yield f"{path}{name}", given
 
 
 def actions_for(
@@ -142,7 +194,7 @@ def actions_for(
 
 
 def _same_call(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return (one["tool"], one["args"]) == (other["tool"], other["args"])
+    return all(one.get(part) == other.get(part) for part in ("tool", "args", "missing"))
 
 
 def error_body(error: LonghouseError) -> dict[str, Any]:

@@ -9,7 +9,7 @@
     │   └── UnknownWorkspace
     ├── Conflict                the current state does not allow it
     │   └── RevisionMismatch, MergeNotSupported
-    ├── WorkspaceLocked, WorkspaceNotAllowed, ProjectGuardMismatch
+    ├── WorkspaceLocked, WorkspaceNotAllowed, ProjectGuardMismatch, ProjectNotBound
     ├── Unauthenticated, Forbidden
     ├── Unreachable             the server cannot be reached
     ├── OutcomeUnknown          the answer was lost: the call may or may not have run
@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from longhouse.kernel.values import Request
+    from longhouse.kernel.values import Draft, Request
 
 __all__ = [
     "BudgetExceeded",
@@ -45,6 +45,7 @@ __all__ = [
     "MergeNotSupported",
     "OutcomeUnknown",
     "ProjectGuardMismatch",
+    "ProjectNotBound",
     "ReadTooLong",
     "RevisionMismatch",
     "StoreBusy",
@@ -68,6 +69,8 @@ __all__ = [
 class Suggestion:
     """A suggested next call: the request, the reason for it, and how urgent it is.
 
+    A request holds only what the caller said, what the store holds about exactly that object, and
+    defaults. If only the caller can complete it, it is a `Draft` that names what is missing.
     `common` holds arguments that every command takes, such as `workspace` or `max_chars`. A
     `fallback` is offered only if there is no other suggestion.
     """
@@ -76,7 +79,7 @@ class Suggestion:
 
     def __init__(
         self,
-        request: Request,
+        request: Request | Draft,
         why: str,
         *,
         priority: str = "high",
@@ -243,6 +246,14 @@ class ProjectGuardMismatch(LonghouseError):
     exit_code = 5
 
 
+class ProjectNotBound(LonghouseError):
+    """The work of that workspace is not done in this project."""
+
+    code = "PROJECT_NOT_BOUND"
+    status = 409
+    exit_code = 5
+
+
 class Unauthenticated(LonghouseError):
     """This server requires a token."""
 
@@ -345,6 +356,11 @@ class StoreOutOfReach(StoreError):
     )
 
 
+def is_full(error: OSError) -> bool:
+    """Whether there was no space left: on the disk, for this user, or in a file."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class StoreUnusable(StoreError):
     """This store cannot be opened."""
 
@@ -353,9 +369,30 @@ class StoreUnusable(StoreError):
     fix = "fix what the message names, or point LONGHOUSE_DIR or LONGHOUSE_DB to another store"
 
     @classmethod
+    def refused(cls, error: OSError) -> StoreUnusable:
+        """What the system refused, in plain words."""
+        where = error.filename or "a file of the store"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return cls(
+                f"the disk is full: {where} could not be written",
+                recovery="free some space, then repeat the command; what was stored is safe",
+            )
+        if error.errno == errno.EROFS:
+            return cls(
+                f"the disk is read-only: {where} cannot be written",
+                recovery="make the disk writable, or choose a store elsewhere with --dir",
+            )
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return cls(
+                f"this user may not write {where}",
+                recovery="check who owns it: `longhouse doctor` names what is wrong",
+            )
+        return cls(f"the system refused: {error}", recovery="run `longhouse doctor`")
+
+    @classmethod
     def folder(cls, path: object, error: OSError) -> StoreUnusable:
         """For a store folder that cannot be created or written to."""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             return cls.full(path)
         return cls(
             f"{path} cannot be used as the store's folder: {error.strerror}",

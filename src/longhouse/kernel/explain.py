@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.names import field_meant
+from longhouse.kernel.names import field_meant, nearest
 
 __all__ = ["explain", "sample", "shape", "unknown_argument"]
 
 _PLACE = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`\Z")
+_PLAIN_STEP = re.compile(r"[^.\[\]]+")
 _INDEX = re.compile(r"\[[^\[\]]*\]")
 _NAMES = {
     "string": "text",
@@ -42,9 +43,17 @@ Schema = dict[str, Any]
 
 
 def explain(
-    error: msgspec.ValidationError, kind: type[msgspec.Struct], schema: Schema, example: Schema
+    error: msgspec.ValidationError,
+    kind: type[msgspec.Struct],
+    schema: Schema,
+    example: Schema,
+    given: Schema,
 ) -> InvalidInput:
-    """The decoding error in the caller's terms; `kind` is the type that failed to decode."""
+    """The decoding error in the caller's terms; `kind` is the type that failed to decode.
+
+    The fix is the value that is nearest in meaning to the given one. There is none where nothing is
+    near, for what is missing, and for a text or an id, which no example can know.
+    """
     text = str(error)
     place = _PLACE.search(text)
     path = place["path"] if place else ""
@@ -59,13 +68,57 @@ def explain(
     wanted = _at(schema, path)
     expected = shape(wanted, schema) if wanted else what[:1].lower() + what[1:]
     got = " (missing)" if missing else _got(what)
-    shown = example[top] if top in example else sample(_at(schema, top) or {}, schema)
-    fix = msgspec.json.encode(shown).decode()
+    near = _near(_value_at(given, path), wanted or {}, schema)
+    if near is not None:
+        fix = f"{path}={msgspec.json.encode(near).decode()}"
+    elif missing or _is_own(wanted or {}, schema):
+        fix = ""
+    else:
+        shown = example[top] if top in example else sample(_at(schema, top) or {}, schema)
+        fix = f"{top or 'args'}={msgspec.json.encode(shown).decode()}"
     return InvalidInput(
-        f"{path or 'args'}: expected {expected}{got}; fix: {top or 'args'}={fix}",
-        recovery=f"{top or 'args'}={fix}",
+        f"{path or 'args'}: expected {expected}{got}" + (f"; fix: {fix}" if fix else ""),
+        recovery=fix or (f"add {path}=…" if missing else f"{path}: {expected}"),
         hints=[_hint(what, path, expected, wanted or {}, missing=missing)],
     )
+
+
+def _near(value: Any, wanted: Schema, root: Schema) -> Any:
+    """The allowed value nearest in meaning: the bound that was passed, or the choice meant."""
+    options = [_deref(one, root) for one in wanted.get("anyOf", [wanted])]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        low = next((o["minimum"] for o in options if "minimum" in o), None)
+        high = next((o["maximum"] for o in options if "maximum" in o), None)
+        if high is not None and value > high:
+            return high
+        return low if low is not None and value < low else None
+    choices = [one for o in options for one in o.get("enum", ())]
+    if isinstance(value, str) and choices:
+        from longhouse.kernel.synonyms import values_for
+
+        meant = {one for one in values_for(value, any_case=True) if one in choices}
+        if len({one.lower() for one in meant}) == 1:
+            return min(meant)
+        return nearest(value, [one for one in choices if isinstance(one, str)])
+    return None
+
+
+def _is_own(wanted: Schema, root: Schema) -> bool:
+    """Whether no example helps: a choice is listed, and a text or an id is the caller's own."""
+    options = [_deref(one, root) for one in wanted.get("anyOf", [wanted])]
+    kinds = [one for one in options if one.get("type") != "null"]
+    return all("enum" in one or one.get("type") == "string" for one in kinds) and bool(kinds)
+
+
+def _value_at(given: Any, path: str) -> Any:
+    for step in _PLAIN_STEP.findall(path):
+        if isinstance(given, dict):
+            given = given.get(step)
+        elif isinstance(given, list | tuple) and step.isdigit() and int(step) < len(given):
+            given = given[int(step)]
+        else:
+            return None
+    return given
 
 
 def unknown_argument(
@@ -125,6 +178,8 @@ def sample(schema: Schema, root: Schema) -> Any:
     if schema.get("type") == "object" and schema.get("properties"):
         first = next(iter(schema["properties"]))
         return {first: sample(schema["properties"][first], root)}
+    if isinstance(held := schema.get("additionalProperties"), dict):
+        return {"name": sample(held, root)}
     if schema.get("type") == "array":
         return [sample(schema.get("items", {}), root)] * schema.get("minItems", 1)
     if "minimum" in schema:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from longhouse.kernel.effort import spend
 from longhouse.kernel.errors import InvalidInput
 
 __all__ = ["MAX_DEPTH", "asks_for_lines", "check_json", "from_base64", "is_too_deep"]
@@ -18,6 +19,8 @@ _TEXT_DEPTH = 2 * MAX_DEPTH
 """The deepest nesting of JSON text that is parsed: arguments, and the messages around them."""
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_AT_ONCE = 256
+"""How many values are checked between two pauses, in places where work is paced."""
 _LOW, _HIGH = -(2**63), 2**63
 
 
@@ -75,13 +78,17 @@ def _check(value: Any, where: str, depth: int) -> None:
         top = where.partition(".")[0].partition("[")[0]
         raise _wrong(top, f"at most {MAX_DEPTH} levels of nesting", "{}")
     elif isinstance(value, dict):
-        for key, inner in value.items():
+        for index, (key, inner) in enumerate(value.items()):
+            if index % _AT_ONCE == _AT_ONCE - 1:
+                spend(_AT_ONCE)
             if type(key) is not str:
                 raise _wrong(where, "names that are text", '{"name": "value"}')
             _check_text(key, where)
             _check(inner, f"{where}.{key[:80]}" if where else key[:80], depth + 1)
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
+            if index % _AT_ONCE == _AT_ONCE - 1:
+                spend(_AT_ONCE)
             _check(inner, f"{where}[{index}]", depth + 1)
     else:
         raise _wrong(where, "a JSON value", '"text"')

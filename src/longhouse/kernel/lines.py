@@ -25,6 +25,7 @@ __all__ = [
     "command_line",
     "cut",
     "error_lines",
+    "gist",
     "one_line",
     "parse_command_line",
     "plain_lines",
@@ -58,6 +59,18 @@ def clip(text: str, chars: int) -> str:
     return line if len(line) <= chars else clip_text(redact_text(line), chars)
 
 
+def gist(text: str, chars: int) -> str:
+    """The first part of a sentence, of at most `chars`: up to a colon, or else up to a word."""
+    if len(text) <= chars:
+        return text
+    for stop in (";", ":"):
+        start, found, _ = text[: chars + 1].rpartition(stop)
+        if found and len(start) >= 20:
+            return start
+    start = text[:chars].rpartition(" ")[0] or text[: chars - 1]
+    return f"{start.rstrip(' ,;:')}…"
+
+
 def value(item: Any) -> str:
     """One argument value in a command line: bare if it is a plain word, otherwise JSON."""
     if isinstance(item, str) and _BARE.match(item) and not _LITERAL.match(item):
@@ -66,8 +79,17 @@ def value(item: Any) -> str:
     return _UNSAFE.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text)
 
 
-def command_line(tool: str, args: Mapping[str, Any], *, default_workspace: str | None) -> str:
-    """`jobs cmd=jobs.open job=JOB-001`: a call with sorted keys, without nulls and defaults."""
+def command_line(
+    tool: str,
+    args: Mapping[str, Any],
+    *,
+    default_workspace: str | None,
+    missing: Sequence[str] = (),
+) -> str:
+    """`jobs cmd=jobs.open job=JOB-001`: a call with sorted keys, without nulls and defaults.
+
+    What is missing is named at the end, in words that are refused if they are pasted.
+    """
     envelope = {k: v for k, v in args.items() if v is not None}
     if envelope.get("workspace") == default_workspace:
         envelope.pop("workspace", None)
@@ -82,7 +104,8 @@ def command_line(tool: str, args: Mapping[str, Any], *, default_workspace: str |
     else:
         envelope.update({k: v for k, v in inner.items() if v is not None})
     rest = [f"{key}={value(item)}" for key, item in sorted(envelope.items())]
-    return " ".join([tool, *head, *rest])
+    lacks = [f"# missing: {', '.join(missing)}"] if missing else []
+    return " ".join([tool, *head, *rest, *lacks])
 
 
 def parse_command_line(line: str) -> tuple[str, dict[str, Any]]:

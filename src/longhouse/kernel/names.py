@@ -1,8 +1,9 @@
 """The names of tools, commands and fields, and the wrong names that callers try for them.
 
 A field declares such words in its type, `Annotated[Text, also("text", "body")]`; a command, with
-`also=`. They are not aliases: the call is refused, and the error gives the right name. Undeclared
-words are compared with the known names by spelling.
+`also=`, where `word:field=value` adds an argument that the word implies. A read or an additive
+write is carried out under such a word and teaches the right name; any other call is refused, with
+the exact call. Other words are compared with the known names by spelling, for the refusal only.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ __all__ = [
     "PORTALS",
     "also",
     "field_meant",
+    "holds",
     "nearest",
     "other_names",
     "plain_name",
     "portal_named",
     "portal_of",
+    "said_as",
     "snake",
 ]
 
@@ -52,10 +55,19 @@ def plain_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", ".", name[:128].strip().lower()).strip(".")
 
 
-def other_names(cmd: str, words: str) -> tuple[str, ...]:
-    """The full names in `words`: a word without a dot belongs to the command's own family."""
+def other_names(cmd: str, words: str) -> dict[str, dict[str, Any]]:
+    """The full names in `words`, and what each implies: `cancel:status=CANCELED`.
+
+    A word without a dot belongs to the command's own family.
+    """
     family, dot, _ = cmd.partition(".")
-    return tuple(w if "." in w or not dot else f"{family}.{w}" for w in words.split())
+    made: dict[str, dict[str, Any]] = {}
+    for word in words.split():
+        name, _, implied = word.partition(":")
+        field, _, value = implied.partition("=")
+        whole = name if "." in name or not dot else f"{family}.{name}"
+        made[whole] = {field: {"true": True, "false": False}.get(value, value)} if field else {}
+    return made
 
 
 def portal_of(cmd: str) -> str:
@@ -86,8 +98,13 @@ _STEP = re.compile(r"\[[^\[\]]*\]|[^.\[]+")
 
 
 def also(*words: str) -> Meta:
-    """Other words that callers guess for this field."""
+    """Other words that callers use for this field."""
     return Meta(extra={"also": words})
+
+
+def holds(**names: dict[str, Any]) -> Meta:
+    """Names that belong inside this object, each with the arguments that it implies."""
+    return Meta(extra={"holds": names})
 
 
 def field_meant(word: str, path: str, *kinds: type[msgspec.Struct]) -> str | None:
@@ -112,12 +129,43 @@ def snake(word: str) -> str:
     return _HUMP.sub("_", word[:80].strip()).replace("-", "_").lower()
 
 
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The known word that this one is probably a typo for, if any."""
-    import difflib
+def said_as(word: str, kind: type[msgspec.Struct]) -> list[str]:
+    """The fields whose declared other words include this one."""
+    return [name for name, words in _fields_at(kind, "").items() if word in words]
 
-    close = difflib.get_close_matches(word[:80].lower(), list(words), n=1, cutoff=0.75)
-    return next(iter(close), None)
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The known word that this one is a typo for: one or two slips away, and no other as near.
+
+    A word that has a meaning of its own is no typo.
+    """
+    said = word[:80].lower()
+    from longhouse.kernel.synonyms import VOCABULARY
+
+    if said in VOCABULARY or len(said) < 3:
+        return None
+    most = 1 if len(said) < 7 else 2
+    near = sorted((slips(said, one.lower(), most), one) for one in dict.fromkeys(words))
+    near = [one for one in near if one[0] <= most]
+    if not near or (len(near) > 1 and near[0][0] == near[1][0]):
+        return None
+    return near[0][1]
+
+
+def slips(one: str, other: str, most: int) -> int:
+    """How many letters were added, left out, changed or swapped, if not more than `most`."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        last, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.refs import ref_grammar
 from longhouse.kernel.values import Request
 
 __all__ = ["Look", "opens", "proves", "resolved"]
@@ -32,7 +33,7 @@ def opens(tx: Any, ref: str) -> bool | None:
 
 def proves(tx: Any, ref: str) -> bool:
     """Whether the ref opens as proof of work; a process counts only if it succeeded."""
-    found = _found(tx, ref)
+    found = ref_grammar().may_prove(ref) and _found(tx, ref)
     return bool(found) and bool(getattr(found, "receipt", {"proves": True})["proves"])
 
 

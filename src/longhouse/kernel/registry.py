@@ -16,7 +16,7 @@ from longhouse.kernel.budget import Trim
 from longhouse.kernel.contributions import asks_to_write
 from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp
 from longhouse.kernel.names import PORTALS, nearest, plain_name, portal_named, portal_of
-from longhouse.kernel.values import Request, Result
+from longhouse.kernel.values import Draft, Request, Result, kind_of
 
 if TYPE_CHECKING:
     from longhouse.kernel.rooms import Room
@@ -40,6 +40,10 @@ Ahead = Callable[[Any, Any], Any]
 Reissue = Callable[[Any, dict[str, Any], str], str]
 """`(tx, answer, digest)`: a new credential to replace the one in an earlier answer."""
 Adviser = Callable[[Any], Any]
+
+
+_FORCES = ("force", "force_update", "override", "takeover_stale")
+"""Arguments that make a write replace what is there."""
 
 
 class Role(enum.IntEnum):
@@ -70,8 +74,10 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     trim: tuple[Trim, ...]
     lines: LinesRenderer | None
     destructive: bool
+    additive: bool
     idempotent: bool
     reveals: tuple[str, ...]
+    whole: bool
     unkept: tuple[str, ...]
     reissue: Reissue | None
     needs_workspace: bool
@@ -79,12 +85,18 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     writes_role: Role
     asks: bool
     ahead: Ahead | None
-    also: tuple[str, ...]
+    also: Mapping[str, Mapping[str, Any]]
     slow: bool
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments writes; some reads have arguments that write."""
         return self.writes or asks_to_write(args, self.writes_with)
+
+    def may_be_guessed(self, args: Mapping[str, Any]) -> bool:
+        """Whether a call under other names than its own is carried out: it reads, or adds."""
+        if not self.writes_given(args):
+            return True
+        return self.additive and not any(args.get(name) for name in _FORCES)
 
     @property
     def how(self) -> str:
@@ -121,11 +133,12 @@ class Registry:
             room.load()
         found = [command for room in self.rooms for command in room.commands]
         self.commands = {c.cmd: c for c in sorted(found, key=lambda c: c.cmd)}
-        self.openers = tuple(
+        openers = (
             opener  # in an order that does not depend on which module was imported first
             for room in self.rooms
             for opener in sorted(room.openers, key=lambda one: one.resolve.__module__)
         )
+        self.openers = tuple(sorted(openers, key=lambda one: one.ref.general))
         self.advisers = tuple(adviser for room in self.rooms for adviser in room.advisers)
         self.loops = tuple(loop for room in self.rooms for loop in room.loops)
         self.checks = tuple(check for room in self.rooms for check in room.checks)
@@ -137,13 +150,18 @@ class Registry:
         self.reactions = tuple(one for room in self.rooms for one in room.reactions)
         self.tidiers = tuple(one for room in self.rooms for one in room.tidiers)
         self.vouchers = tuple(one for room in self.rooms for one in room.vouchers)
+        self.recognizers = tuple(one for room in self.rooms for one in room.recognizers)
         self.clampers = tuple(one for room in self.rooms for one in room.clampers)
         self.provided = {what: one for r in self.rooms for what, one in r.provided.items()}
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
-        self.aliases = {word: c.cmd for c in self for word in c.also}
-        if len(self.aliases.keys() - self.commands.keys()) != sum(len(c.also) for c in found):
-            raise ValueError("two commands declare the same name")
+        self.spelled = {plain_name(cmd): cmd for cmd in self.commands}
+        self.aliases: dict[str, list[str]] = {}
+        for command in self:
+            for word in command.also:
+                self.aliases.setdefault(plain_name(word), []).append(command.cmd)
+        if taken := self.aliases.keys() & self.spelled.keys():
+            raise ValueError(f"names of commands are declared as other names: {sorted(taken)}")
         for kind, index in (("name", self.commands), ("request type", self.by_request)):
             if len(index) != len(found):
                 raise ValueError(f"two commands share a {kind}")
@@ -173,9 +191,82 @@ class Registry:
         )
 
     def stands_for(self, name: str) -> Command | None:
-        """The command with this name in any spelling, or with this name among its `also`."""
+        """The command with this name in any spelling, or the only one with it among its `also`."""
         word = plain_name(name)
-        return self.commands.get(self.aliases.get(word, word))
+        others = self.aliases.get(word, ())
+        name = others[0] if len(others) == 1 else self.spelled.get(word, word)
+        return self.commands.get(name)
+
+    def called(self, tool: str, word: str) -> list[tuple[int, Command, Mapping[str, Any]]]:
+        """The commands of a tool that a word may mean, each with the arguments that it implies.
+
+        By name (0; of the tool's other family: 1), by declared other name (2), by the same words in
+        another order (3), with another verb (4), without a verb that says no more than its noun, or
+        if each of its words alone means the same (5).
+        """
+        from longhouse.kernel.synonyms import about, is_verb
+
+        name = plain_name(word)
+        families = sorted({c.partition(".")[0] for c in self.commands if portal_of(c) == tool})
+        first, _, rest = name.partition(".")
+        if rest and first in families and first != tool:
+            return self._within(tool, [first], rest)
+        bare = rest if rest and first in (tool, tool.removesuffix("s")) else name
+        family, others = about(bare, families)
+        if family and others:  # `list_agents`, `kill_process`: the word says whose
+            return self._within(tool, [family], others)
+        own = self._named(f"{tool}.{bare}")
+        here = any(self.commands[cmd].portal == tool for cmd in own)
+        if not here and (own or is_verb(bare)):
+            families = [tool]  # a bare verb is about the tool's own things
+        return self._within(tool, families, bare)
+
+    def _within(
+        self, tool: str, families: list[str], bare: str
+    ) -> list[tuple[int, Command, Mapping[str, Any]]]:
+        from longhouse.kernel.synonyms import is_plural, same_words, verb_adds
+
+        found: dict[str, tuple[int, Mapping[str, Any]]] = {}
+        for whole in (*(f"{one}.{bare}" for one in families), bare):
+            for cmd, implied in self._named(whole).items():
+                exact = self.spelled.get(whole) == cmd
+                found.setdefault(cmd, (int(families[0] != tool) if exact else 2, implied))
+        for level, verbs in ((3, False), (4, True)):
+            said = same_words(bare, verbs=verbs)
+            for cmd, whole, implied in () if found else self._wordings(tool):
+                family, _, rest = whole.partition(".")
+                words = rest if family in families else whole  # `files.reserve` is of no family
+                if not said or same_words(words, verbs=verbs) != said:
+                    continue
+                if not (is_plural(bare) and self.commands[cmd].writes):  # `comments` are read
+                    found.setdefault(cmd, (level, implied))
+        verb, _, noun = bare.partition(".")
+        if not found and noun and (adds := verb_adds(verb)) is not None:
+            for _, command, implied in self._within(tool, families, noun):
+                if command.additive if adds else not command.writes:
+                    found[command.cmd] = (5, implied)
+        if not found and noun:  # `tail_logs`: each word alone means the same
+            parts = [self._within(tool, families, one) for one in bare.split(".")]
+            common = set.intersection(*({one[1].cmd for one in part} for part in parts))
+            found = {c.cmd: (5, given) for _, c, given in parts[0] if c.cmd in common}
+        here = ((level, self.commands[cmd], given) for cmd, (level, given) in found.items())
+        return [one for one in here if one[1].portal == tool]
+
+    def _named(self, whole: str) -> dict[str, Mapping[str, Any]]:
+        """The commands with this full name or other name, each with what the name implies."""
+        found: dict[str, Mapping[str, Any]] = {}
+        if cmd := self.spelled.get(whole):
+            found[cmd] = {}
+        for cmd in self.aliases.get(whole, ()):
+            others = self.commands[cmd].also.items()
+            found[cmd] = next(given for name, given in others if plain_name(name) == whole)
+        return found
+
+    def _wordings(self, tool: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        for command in self:
+            if command.portal == tool:
+                yield command.cmd, command.cmd, {}
+                yield from ((command.cmd, word, given) for word, given in command.also.items())
 
     def meant(self, name: str) -> str | None:
         """The command name that a wrong one means: a declared `also`, or else a likely typo."""
@@ -183,32 +274,36 @@ class Registry:
             return found.cmd
         word = plain_name(name)
         family, _, rest = word.partition(".")
+        if (tool := portal_of(word)) in PORTALS and rest:
+            worded = self.called(tool, word)
+            if worded:
+                return worded[0][1].cmd if len(worded) == 1 else None
         beside = [one.partition(".")[2] for one in self.commands if one.startswith(f"{family}.")]
         if not beside:
             return nearest(word, self.commands)
         near = nearest(rest, beside)  # the shared family must not make names look similar
         return f"{family}.{near}" if near else None
 
-    def find(self, request: Request) -> Command | None:
+    def find(self, request: Request | Draft) -> Command | None:
         """The command that takes this type of request, if this house has it."""
-        return self.by_request.get(type(request))
+        return self.by_request.get(kind_of(request))
 
     def request_of(self, cmd: str) -> type[Request]:
         """The request type of a command; a sparse registry imports only that type's module."""
         return self.get(cmd).request
 
-    def outline(self, request: Request) -> Command | Outline | None:
+    def outline(self, request: Request | Draft) -> Command | Outline | None:
         """What is needed to offer this request as an action; None if there is no such command.
 
         A sparse registry returns it without loading the command.
         """
         return self.find(request)
 
-    def of(self, request: Request) -> Command:
+    def of(self, request: Request | Draft) -> Command:
         """Like `find`, but raises KeyError if there is no such command."""
         command = self.find(request)
         if command is None:
-            raise KeyError(type(request).__name__)
+            raise KeyError(kind_of(request).__name__)
         return command
 
     def route(self, tool: str, op: str | None, cmd: str | None) -> Command:

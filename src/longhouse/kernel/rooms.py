@@ -22,6 +22,7 @@ from longhouse.kernel.contributions import (
     Opener,
     Reaction,
     Rebuilder,
+    Recognizer,
     Recoverer,
     TargetResolver,
     Tidier,
@@ -30,6 +31,7 @@ from longhouse.kernel.contributions import (
 )
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.names import other_names, portal_of
+from longhouse.kernel.refs import RefKind
 from longhouse.kernel.registry import Adviser, Ahead, Command, Handler, LinesRenderer, Reissue, Role
 from longhouse.kernel.values import Request, Result, agree, only
 
@@ -46,6 +48,7 @@ ReactionT = TypeVar("ReactionT", bound=Callable[[Any], object])
 RecovererT = TypeVar("RecovererT", bound=Callable[[Any], Iterable[Suggestion]])
 TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])
 TidierT = TypeVar("TidierT", bound=Callable[[Any, Any], object])
+RecognizerT = TypeVar("RecognizerT", bound=Recognizer)
 VoucherT = TypeVar("VoucherT", bound=Voucher)
 ProvidedT = TypeVar("ProvidedT", bound=Callable[..., Any])
 
@@ -73,6 +76,7 @@ class Room:
         self.reactions: list[Reaction] = []
         self.tidiers: list[Tidier] = []
         self.vouchers: list[Voucher] = []
+        self.recognizers: list[Recognizer] = []
         self.clampers: list[Clamper] = []
         self.provided: dict[str, Callable[..., Any]] = {}
 
@@ -94,8 +98,10 @@ class Room:
         trim: Iterable[Trim] = (),
         lines: LinesRenderer | None = None,
         destructive: bool = False,
+        additive: bool = False,
         idempotent: bool = False,
         reveals: Iterable[str] = (),
+        whole: bool = False,
         unkept: Iterable[str] = (),
         reissue: Reissue | None = None,
         needs_workspace: bool = True,
@@ -108,10 +114,12 @@ class Room:
         """Declare the decorated `(tx, request) -> result` as this command.
 
         Request and result types come from the annotations, the summary from the docstring. What
-        `ahead` returns is the third argument of the handler. `also` lists wrong names that callers
-        try instead of `cmd`, so that a refusal can name it: "new" for `jobs.create` is `jobs.new`.
+        `ahead` returns is the third argument of the handler. `also` lists other names that callers
+        use for `cmd`: "new" for `jobs.create` is `jobs.new`. An `additive` write only adds, or
+        moves only what is the caller's own; it runs under such names too.
         A `slow` command reads more than the store, and never runs on an event loop. Not even a
-        digest of the arguments named in `unkept` is stored.
+        digest of the arguments named in `unkept` is stored. A program acts on a `whole`
+        answer: no budget cuts it, so its handler bounds it.
         """
         if bool(reveals) != bool(reissue):
             raise ValueError(f"{cmd}: `reveals` and `reissue` must be given together")
@@ -141,8 +149,10 @@ class Room:
                     trim=tuple(trim),
                     lines=lines,
                     destructive=destructive,
+                    additive=additive,
                     idempotent=idempotent or not writes,
                     reveals=tuple(reveals),
+                    whole=whole,
                     unkept=tuple(unkept),
                     reissue=reissue,
                     needs_workspace=needs_workspace,
@@ -175,12 +185,35 @@ class Room:
         return adviser
 
     def opens(
-        self, pattern: str, what: str
+        self,
+        kind: str,
+        pattern: str,
+        what: str,
+        example: str,
+        *,
+        mention: str | None = "",
+        proves: bool = True,
+        cites: bool = True,
+        general: bool = False,
     ) -> Callable[[Callable[[Any, Any, re.Match[str]], Any]], Any]:
-        """Register the decorated `(tx, request, match) -> result` for ids that match entirely."""
+        """Register the decorated `(tx, request, match) -> result` for refs that match entirely.
+
+        Texts are searched for `mention`, or for the pattern where it is left out. Only kinds that
+        show what was done prove work.
+        """
+        ref = RefKind(
+            kind=kind,
+            what=what,
+            pattern=pattern,
+            example=example,
+            mention=pattern if mention == "" else mention,
+            proves=proves,
+            cites=cites,
+            general=general,
+        )
 
         def register(resolve: Callable[[Any, Any, re.Match[str]], Any]) -> Any:
-            self.openers.append(Opener(re.compile(rf"(?:{pattern})\Z"), resolve, what))
+            self.openers.append(Opener(ref, re.compile(rf"(?:{pattern})\Z"), resolve))
             return resolve
 
         return register
@@ -256,6 +289,11 @@ class Room:
         """
         self.vouchers.append(voucher)
         return voucher
+
+    def recognizes(self, recognizer: RecognizerT) -> RecognizerT:
+        """Register `(tx) -> name`: the identity that the call's connection has proved to be."""
+        self.recognizers.append(recognizer)
+        return recognizer
 
     def provides(self, what: str) -> Callable[[ProvidedT], ProvidedT]:
         """Register the decorated function for another room, which asks for it by that name."""

@@ -26,6 +26,7 @@ __all__ = [
     "own_schema",
     "required_args",
     "split_common",
+    "takes",
 ]
 
 _Count = Annotated[int, Meta(ge=0)]
@@ -52,9 +53,7 @@ class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
-    max_chars: Annotated[_Count, also("chars", "char_limit", "max_length", "max_tokens")] | None = (
-        None
-    )
+    max_chars: Annotated[_Count, also("chars", "char_limit", "max_length")] | None = None
     context_budget: Annotated[int, Meta(ge=0, description="alias of max_chars")] | None = None
     max_bytes: _Count | None = None
     max_lines: _Count | None = None
@@ -98,7 +97,7 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
     try:
         return own, msgspec.convert(common, Common)
     except msgspec.ValidationError as error:
-        raise explain(error, Common, _inline(Common), _EXAMPLES) from None
+        raise explain(error, Common, _inline(Common), _EXAMPLES, common) from None
 
 
 def decode(command: Command, args: dict[str, Any]) -> Request:
@@ -113,7 +112,27 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
         return msgspec.convert(given, command.request)
     except msgspec.ValidationError as error:
         shown = msgspec.to_builtins(command.example)
-        raise explain(error, command.request, args_schema(command), shown) from None
+        raise explain(error, command.request, args_schema(command), shown, given) from None
+
+
+def takes(command: Command, name: str, value: Any) -> bool | None:
+    """Whether an argument takes this value; None if there is no such argument.
+
+    The value is decoded as a part of the request: its error has a place, which the error about the
+    other arguments has not. Decoding to the type of one field alone can crash msgspec.
+    """
+    kind: type[msgspec.Struct] = command.request if name in command.fields() else Common
+    if name not in kind.__struct_encode_fields__:
+        return None
+    if value is None and name not in required_args(command):
+        return True
+    try:
+        msgspec.convert({name: value}, kind)
+    except msgspec.ValidationError as error:
+        return " - at `" not in str(error)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 @cache

@@ -20,7 +20,9 @@ class Standing(NamedTuple):
     """The credential of one call.
 
     `who` has its own focus and checkout: an agent identity, or else a connection. If it is None the
-    caller shares those of the workspace. `named` is true if `who` is an identity. `workspaces`
+    caller shares those of the workspace. `named` is true if `who` is an identity. `connection` is
+    the caller's connection, `agent` the identity that it proved to be, here or earlier on that
+    connection; a name that was only said is neither. `workspaces`
     limits what the call may see; None means all. `runner` is true if the person made the token for
     a runner, `client` for a program that the person set up on this machine (`longhouse init`,
     `longhouse mcp`).
@@ -30,9 +32,28 @@ class Standing(NamedTuple):
     role: Role = Role.OPERATOR
     who: str | None = None
     named: bool = False
+    connection: str | None = None
+    agent: str | None = None
     workspaces: tuple[str, ...] | None = None
     runner: bool = False
     client: bool = False
+
+    @property
+    def token(self) -> str:
+        """The token's id. An `owner` may be narrower: one connection of that token."""
+        return self.owner.partition("/")[0]
+
+    @property
+    def identity(self) -> str | None:
+        """The token with the identity that it proved; unlike `owner` it outlives a connection.
+
+        Another process with the same token does not have it until it proves the same identity.
+        """
+        return f"{self.token}/@{self.agent}" if self.agent else None
+
+    def owns(self, owner: str | None, identity: str | None = None) -> bool:
+        """Whether the caller is the owner on record, or on another connection the same identity."""
+        return owner == self.owner or (identity is not None and identity == self.identity)
 
     @property
     def hosts(self) -> bool:
@@ -47,4 +68,4 @@ class Standing(NamedTuple):
     @property
     def is_the_persons(self) -> bool:
         """Whether the caller is the person, one of their own clients, or leads."""
-        return self.leads or self.client or self.owner.partition("/")[0] == PERSON
+        return self.leads or self.client or self.token == PERSON

@@ -7,6 +7,7 @@ one is omitted while it has its default value.
 from __future__ import annotations
 
 import typing
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 import msgspec
@@ -22,6 +23,7 @@ else:
     ResultT = TypeVar("ResultT")
 
 __all__ = [
+    "Draft",
     "Json",
     "Limit",
     "Request",
@@ -31,6 +33,7 @@ __all__ = [
     "Title",
     "Value",
     "agree",
+    "kind_of",
     "only",
 ]
 
@@ -53,6 +56,28 @@ class Request(Value, Generic[ResultT], frozen=True, kw_only=True, forbid_unknown
     `class CreateJob(Request["JobMoved"], …)` tells type checkers what the SDK returns for it; the
     registry checks that it matches the handler's annotation.
     """
+
+
+class Draft:
+    """A call that lacks something which only the caller can say.
+
+    `given` holds the known arguments as built-in values. `missing` names the others, with a dot
+    inside an object (`card.text`). A value is never made up to complete a call.
+    """
+
+    __slots__ = ("given", "kind", "missing")
+
+    def __init__(
+        self, kind: type[Request], given: Mapping[str, Any], missing: Iterable[str]
+    ) -> None:
+        self.kind = kind
+        self.given = dict(given)
+        self.missing = tuple(missing)
+
+
+def kind_of(request: Request | Draft) -> type[Request]:
+    """The type that identifies the command of a complete or an unfinished call."""
+    return request.kind if isinstance(request, Draft) else type(request)
 
 
 class Result(Value, frozen=True, kw_only=True):

@@ -99,8 +99,10 @@ def _page(tx: Tx, req: ListSubagents) -> list[Row]:
 
 
 @room.opens(
+    "subagent",
     r"(?P<id>SUB-(?:[0-9]{3}|[1-9][0-9]{3,14}))(?:@(?P<seq>[0-9]{1,16}))?",
-    "a dispatched subagent, like SUB-001",
+    "a dispatched subagent",
+    "SUB-001",
 )
 def open_subagent(tx: Tx, req: Any, match: re.Match[str]) -> SubagentOpened:
     """Open one subagent, with its parent and children."""
@@ -115,8 +117,11 @@ def open_subagent(tx: Tx, req: Any, match: re.Match[str]) -> SubagentOpened:
 
 
 @room.opens(
+    "dispatch",
     r"dispatch:(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{0,127})",
-    "a dispatched subagent by its program's own id, like dispatch:0a1b2c",
+    "a dispatched subagent by its program's own id",
+    "dispatch:0a1b2c",
+    mention=None,
 )
 def open_dispatch(tx: Tx, req: Any, match: re.Match[str]) -> SubagentOpened:
     """The same, by `session.scope.dispatch_id`."""

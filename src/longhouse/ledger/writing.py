@@ -45,6 +45,7 @@ START_EXAMPLE = StartSubagent(
 @room.command(
     "jobs.subagent.start",
     writes=True,
+    additive=True,
     idempotent=True,
     example=START_EXAMPLE,
 )
@@ -87,6 +88,7 @@ def start(tx: Tx, req: StartSubagent) -> SubagentRecorded:
 @room.command(
     "jobs.subagent.renew",
     writes=True,
+    additive=True,
     idempotent=True,
     example=RenewSubagents(dispatch_ids=[_ID]),
 )

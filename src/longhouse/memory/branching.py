@@ -76,6 +76,7 @@ class Unmerged(NamedTuple):
     also="branch vcs.branch.new fork vcs.branch.add branch.create",
     op="branch.create",
     writes=True,
+    additive=True,
     example=CreateBranch(name="idea/cache-first"),
 )
 def create_branch(tx: Tx, req: CreateBranch) -> BranchCreated:
@@ -125,7 +126,7 @@ def make_branch(tx: Tx, name: str, from_: str | None = None) -> tuple[Branch, Br
 
 @room.command(
     "vcs.branch.list",
-    also="branches vcs.branch.ls list branch.list",
+    also="branches vcs.branch.ls list branch.list branch",
     example=ListBranches(),
     trim=[Pop("branches", leave=1, cursor="created_seq")],
 )
@@ -155,6 +156,7 @@ def list_branches(tx: Tx, req: ListBranches) -> BranchList:
     "vcs.checkout",
     also="switch vcs.branch.checkout vcs.branch.switch vcs.branch.use branch.checkout",
     writes=True,
+    additive=True,
     idempotent=True,
     example=Checkout(ref="main"),
 )

@@ -52,6 +52,7 @@ _COMMIT_REF = re.compile(r"(?:(?P<doc>[^@\s]+)@)?(?P<seq>[0-9]{1,16})\Z")
     "vcs.commit",
     also="save snapshot",
     writes=True,
+    additive=True,
     example=MakeCommit(artifact="Cache keys hold the branch.", message="Decide the cache key"),
     trim=[Clip("commit.artifact", 400), Drop("more")],
 )

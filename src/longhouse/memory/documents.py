@@ -38,6 +38,7 @@ MOST_ECHOED = 200
     ),
     op="notes.commit",
     writes=True,
+    additive=True,
     example=CommitNote(content="We chose SQLite as the default store.", title="Decision"),
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
 )

@@ -19,8 +19,12 @@ __all__ = ["open_entry"]
 
 
 @room.opens(
-    r"(?!JOB-|(?:TASK|PLAN|SUB|PROC)-[0-9]+@)(?P<doc>[^@\s]+)@(?P<seq>[0-9]{1,16})",
-    "a document entry, like notes@123",
+    "entry",
+    r"(?P<doc>[^@\s]+)@(?P<seq>[0-9]{1,16})",
+    "a document entry",
+    "notes@123",
+    mention=r"[A-Za-z][\w-]*@[0-9]{1,16}",
+    general=True,
 )
 def open_entry(tx: Tx, req: object, match: re.Match[str]) -> DocEntryOpened:
     """One entry by its seq; it must be in the named document."""

@@ -278,6 +278,13 @@ INSERT INTO standings (ws, who, focus, updated_at_ms) VALUES (:ws, :who, :focus,
 ON CONFLICT (ws, who) DO UPDATE SET
     focus = excluded.focus, updated_at_ms = excluded.updated_at_ms
 
+-- name: place_take
+-- Copy the settings of a connection to an identity that has none.
+INSERT INTO standings (ws, who, focus, branch_id, seen_seq, updated_at_ms)
+SELECT c.ws, CAST(:who AS TEXT), c.focus, c.branch_id, c.seen_seq, CAST(:now AS BIGINT)
+FROM standings c WHERE c.ws = :ws AND c.who = :connection
+ON CONFLICT (ws, who) DO NOTHING
+
 -- name: seen_get
 -- How far one caller has read the event log.
 SELECT seen_seq FROM standings WHERE ws = :ws AND who = :who

@@ -27,6 +27,7 @@ __all__ = ["create_tag", "delete_tag", "list_tags"]
     "vcs.tag.create",
     also="tag vcs.tag.add vcs.tag.new",
     writes=True,
+    additive=True,
     example=CreateTag(name="v1", from_="notes@1"),
 )
 def create_tag(tx: Tx, req: CreateTag) -> TagCreated:

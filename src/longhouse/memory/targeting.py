@@ -32,6 +32,7 @@ __all__ = [
     "seen_seq",
     "set_focus",
     "standing",
+    "take_place",
     "target_info",
 ]
 
@@ -46,11 +47,13 @@ DocKind = Literal["notes", "graph", "trace"]
 class Targeting(Value, frozen=True, kw_only=True):
     """What a command without a target uses: the focus, else the checkout.
 
-    `shared_…` are the workspace's settings, regardless of the caller's own.
+    `shared_…` are the workspace's settings, regardless of the caller's own. `own_focus` is the
+    caller's own: '' if it chose none, None if it follows the workspace's.
     """
 
     checkout: str | None = None
     focus: str | None = None
+    own_focus: str | None = None
     shared_checkout: str | None = None
     shared_focus: str | None = None
 
@@ -70,6 +73,7 @@ def standing(tx: Tx) -> Targeting:
     return Targeting(
         checkout=row["own_checkout"] or row["shared_checkout"],
         focus=row["shared_focus"] if own is None else own or None,
+        own_focus=own,
         shared_checkout=row["shared_checkout"],
         shared_focus=row["shared_focus"],
     )
@@ -83,19 +87,27 @@ def current_branch(tx: Tx) -> str:
 def set_focus(tx: Tx, target_id: str | None) -> str | None:
     """Set or clear the caller's focus; returns the previous one.
 
-    Also sets the workspace's focus if the caller has no identity or the workspace has no focus.
+    It becomes the caller's own even if it is what the workspace's already is, so that it does not
+    follow the next person's. Also sets the workspace's focus if the caller has no identity or the
+    workspace has no focus.
     """
     now = standing(tx)
     if target_id is not None:
         target_info(tx, target_id)
-    if tx.by.who and now.focus != target_id:
+    made_own = tx.by.who is not None and now.own_focus != (target_id or "")
+    if made_own:
         tx.run(sql.own_focus_set, who=tx.by.who, focus=target_id or "", now=tx.now_ms)
     if (not tx.by.named or now.shared_focus is None) and now.shared_focus != target_id:
         tx.run(sql.focus_set, focus=target_id)
-    if now.focus != target_id:
+    if made_own or now.focus != target_id:
         data = {"previous": now.focus, "current": target_id}
         tx.append("memory", "focus", "focus", data | ({"who": tx.by.who} if tx.by.named else {}))
     return now.focus
+
+
+def take_place(tx: Tx, connection: str, name: str) -> None:
+    """Give a new identity the focus and checkout of the connection that registered it."""
+    tx.run(sql.place_take, connection=connection, who=name, now=tx.now_ms)
 
 
 def leave_focus(tx: Tx, target_id: str) -> bool:

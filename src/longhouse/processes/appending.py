@@ -1,4 +1,4 @@
-"""`tool.task_append`: a host's runner reports on a task, frame by frame.
+"""`tool.task_append`, `tool.task_append_many`: a host's runner reports on tasks, frame by frame.
 
 Frames are accepted only at the end of the stream, so nothing is lost or duplicated: a repeated call
 is answered with `repeated`, and a call for any other position is refused with the right one.
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
 from longhouse.kernel.redact import mask, redact
 from longhouse.kernel.tool_tasks import DELTA_BYTES, stream_of
 from longhouse.processes.claiming import heard
@@ -19,11 +19,19 @@ from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room, sql
 from longhouse.processes.state import IllegalFrame
 from longhouse.processes.typed import forget
-from longhouse.processes.types.running import AppendFrames, FramesAppended, NewFrame
+from longhouse.processes.types.running import (
+    AppendFrames,
+    AppendMany,
+    FramesAppended,
+    ManyAppended,
+    NewFrame,
+    TaskAppended,
+    TaskFrames,
+)
 from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.tx import Tx
 
-__all__ = ["append", "op_number"]
+__all__ = ["append", "append_many", "op_number"]
 
 _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "delta": (("offset_bytes", "bytes"), ("chunk",)),
@@ -68,21 +76,65 @@ def append(tx: Tx, req: AppendFrames) -> FramesAppended:
     """Append frames to a task's stream, as the runner that speaks for its host."""
     process = existing(tx, req.task_id)
     heard(tx, req.runner_id, process.row["host_id"], req.revision)
+    return _added(tx, process, req.base_seq, req.frames)
+
+
+@room.command(
+    "tool.task_append_many",
+    writes=True,
+    idempotent=True,
+    example=AppendMany(
+        runner_id="runner-1",
+        host_id="host-3f9a1c07",
+        revision=1,
+        tasks=[
+            TaskFrames(
+                task_id="PROC-001",
+                base_seq=2,
+                frames=[NewFrame(type="tool_task_status", status="running", pid=4711)],
+            )
+        ],
+    ),
+    profile="audit",
+    whole=True,
+)
+def append_many(tx: Tx, req: AppendMany) -> ManyAppended:
+    """Append frames to the streams of several tasks of one host; one refused stops no other."""
+    heard(tx, req.runner_id, req.host_id, req.revision)
+    told = [_added_or_refused(tx, req.host_id, one) for one in req.tasks]
+    return ManyAppended(tasks=told, count=len(told))
+
+
+def _added_or_refused(tx: Tx, host_id: str, told: TaskFrames) -> TaskAppended:
+    """Append to one of several streams. A refusal comes before anything of that task is written."""
+    try:
+        process = existing(tx, told.task_id)
+        if process.row["host_id"] != host_id:
+            raise Conflict(f"task_id: {told.task_id} does not belong to {host_id}")
+        done = _added(tx, process, told.base_seq, told.frames)
+    except LonghouseError as error:
+        return TaskAppended(task_id=told.task_id, refused=f"{error.code}: {error.message}")
+    return TaskAppended(task_id=told.task_id, next_seq=done.next_seq, repeated=done.repeated)
+
+
+def _added(tx: Tx, process: Process, base_seq: int, told: list[NewFrame]) -> FramesAppended:
+    """Append frames at the end of a task's stream, unless they are there already."""
     frames: list[tuple[str, dict[str, Any]]] = [
-        (frame.type, _payload(process, frame, index)) for index, frame in enumerate(req.frames)
+        (frame.type, _payload(process, frame, index)) for index, frame in enumerate(told)
     ]
-    if req.base_seq != process.state.next_seq:
-        _refuse_another_story(tx, process, req, frames)
+    if base_seq != process.state.next_seq:
+        _refuse_another_story(tx, process, base_seq, frames)
         return _appended(process, repeated=True)
+    task_id = process.task_id
     try:
         process = process.write(tx, frames)
     except IllegalFrame as error:
         raise Conflict(
             f"frames: {error}",
-            recovery=f"continue from its current state: tool.task_status task_id={req.task_id}",
-            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how far its stream is")],
+            recovery=f"continue from its current state: tool.task_status task_id={task_id}",
+            suggest=[Suggestion(TaskStatus(task_id=task_id), "see how far its stream is")],
         ) from None
-    for frame in req.frames:
+    for frame in told:
         if frame.op_id:
             k = op_number(process, frame.op_id)
             if tx.one(sql.op_done, n=process.row["n"], k=k):
@@ -156,10 +208,10 @@ def _delta(process: Process, stream: str, frame: NewFrame, index: int) -> dict[s
 
 
 def _refuse_another_story(
-    tx: Tx, process: Process, req: AppendFrames, frames: list[tuple[str, dict[str, Any]]]
+    tx: Tx, process: Process, base_seq: int, frames: list[tuple[str, dict[str, Any]]]
 ) -> None:
     """Refuse frames for a position that is taken, unless it holds the very same frames."""
-    there = process.frames(tx, req.base_seq, len(frames))
+    there = process.frames(tx, base_seq, len(frames))
     told = [
         (kind, {"task_id": process.task_id, **msgspec.to_builtins(payload)})
         for kind, payload in frames
@@ -171,12 +223,12 @@ def _refuse_another_story(
     ]
     if len(there) == len(told) and same == told:
         return
-    next_seq = process.state.next_seq
+    next_seq, task_id = process.state.next_seq, process.task_id
     raise Conflict(
-        f"base_seq: the stream of {req.task_id} continues at {next_seq}, not at {req.base_seq}",
-        recovery=f"append from {next_seq} on; see tool.task_status task_id={req.task_id}",
-        hints=[{"kind": "stream", "task_id": req.task_id, "next_seq": next_seq}],
-        suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how far its stream is")],
+        f"base_seq: the stream of {task_id} continues at {next_seq}, not at {base_seq}",
+        recovery=f"append from {next_seq} on; see tool.task_status task_id={task_id}",
+        hints=[{"kind": "stream", "task_id": task_id, "next_seq": next_seq}],
+        suggest=[Suggestion(TaskStatus(task_id=task_id), "see how far its stream is")],
     )
 
 

@@ -63,16 +63,17 @@ def release_task(tx: Tx, req: ReleaseTask) -> ToolTaskStatus:
         sql.task_release,
         n=process.row["n"],
         owner=tx.by.owner,
+        identity=tx.by.identity,
         role=int(tx.by.role),
         spec=msgspec.json.encode(spec).decode(),
     )
     if row is None:
         raise Conflict(
-            f"task_id: {req.task_id} is {process.state.status} and not held",
+            f"task_id: {process.task_id} is {process.state.status} and not held",
             recovery="there is nothing to release",
-            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see its current state")],
+            suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see its current state")],
         )
-    tx.append(OPS, req.task_id, "released", {"by": tx.actor})
+    tx.append(OPS, process.task_id, "released", {"by": tx.actor})
     return ToolTaskStatus(task=view_of(tx, Process.from_row(row)))
 
 

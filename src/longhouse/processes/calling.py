@@ -131,7 +131,7 @@ def _carry_out(tx: Tx, n: int, ahead: _Ahead | None = None) -> Refused | None:
     begun = False
     try:
         command, request = _permitted(tx, process)
-        if not still_allowed(tx, process, command.cmd):
+        if still_allowed(tx, process, command.cmd) is None:
             return None
         begun = True
         if ahead is not None and ahead.trouble is not None:

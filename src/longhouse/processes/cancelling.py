@@ -25,7 +25,10 @@ OPS = "tool_ops"
 
 @room.command(
     "tool.task_cancel",
-    also="tool.cancel tool.kill tool.stop tool.task_kill tool.task_stop",
+    also=(
+        "tool.cancel tool.kill tool.stop tool.task_kill tool.task_stop tool.terminate "
+        "tool.end tool.abort"
+    ),
     writes=True,
     idempotent=True,
     example=CancelTask(task_id="PROC-001", reason="no longer needed"),

@@ -8,6 +8,7 @@ from then on calls by earlier runners for that host are refused.
 from __future__ import annotations
 
 import binascii
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
+from longhouse.kernel.values import Json
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of, state_of
 from longhouse.processes.room import room, sql
@@ -35,6 +37,7 @@ from longhouse.processes.types.running import (
     WorkTask,
 )
 from longhouse.store.engine import Row
+from longhouse.store.projects import require_bound
 from longhouse.store.tx import Tx, Wait
 
 __all__ = [
@@ -49,6 +52,9 @@ __all__ = [
 ]
 
 _PAGE = 200
+_MOST_CHARS = 200_000
+"""How much an answer with tasks holds, unless its first task alone is larger: the answer goes to a
+program that runs what it says, so it is never trimmed."""
 _HOST = "host-3f9a1c07"
 
 
@@ -58,7 +64,7 @@ _HOST = "host-3f9a1c07"
     idempotent=True,
     example=HeldTasks(runner_id="runner-1", host_id=_HOST),
     profile="audit",
-    trim=[Pop("tasks", leave=1)],
+    whole=True,
 )
 def held(tx: Tx, req: HeldTasks) -> HostHeld:
     """Become the runner that speaks for a host, and get its tasks and open operations."""
@@ -87,7 +93,8 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
         )
     after = number_of(req.after) if req.after else 0
     rows = tx.all(sql.tasks_held, host_id=req.host_id, after=after, limit=_PAGE + 1)
-    tasks = [_work(Process.from_row(row)) for row in rows[:_PAGE]]
+    claimed = map(Process.from_row, rows[:_PAGE])
+    tasks = list(_that_fit(_work(tx, process, process.spec.rules) for process in claimed))
     tx.append("hosts", req.host_id, "held", {"runner_id": req.runner_id, "tasks": len(tasks)})
     return HostHeld(
         host_id=req.host_id,
@@ -95,7 +102,7 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
         tasks=tasks,
         ops=_ops(tx, req.host_id, 0),
         count=len(tasks),
-        has_more=len(rows) > _PAGE,
+        has_more=len(rows) > len(tasks),
         seq=tx.last_seq(),
     )
 
@@ -105,10 +112,11 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
     writes=True,
     example=ClaimTasks(runner_id="runner-1", host_id=_HOST, revision=1),
     profile="audit",
-    trim=[Pop("tasks", leave=1)],
+    whole=True,
 )
 def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
     """Claim the tasks that have waited longest, within the workspace's limit on running tasks."""
+    require_bound(tx, req.projects)
     heard(tx, req.runner_id, req.host_id, req.revision)
     tx.one(
         sql.host_answers,
@@ -117,13 +125,15 @@ def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
         stalled_ms=None if req.host_answers else tx.now_ms,
     )
     taken = []
-    for row in tx.all(sql.tasks_waiting, limit=min(req.limit, _room(tx))):
-        claimed = tx.one(sql.task_claim, n=row["n"], host_id=req.host_id)
+    waiting_rows = tx.all(sql.tasks_waiting, limit=min(req.limit, _room(tx)))
+    for wanted in _that_fit(_work(tx, Process.from_row(row), []) for row in waiting_rows):
+        claimed = tx.one(sql.task_claim, n=number_of(wanted.task_id), host_id=req.host_id)
         if claimed is None:
             continue
         process = Process.from_row(claimed)
-        if still_allowed(tx, process, claimed["tool"]):
-            taken.append(_work(process))
+        rules = still_allowed(tx, process, claimed["tool"])
+        if rules is not None:
+            taken.append(_work(tx, process, rules))
     if taken:
         ids = [task.task_id for task in taken]
         tx.append("hosts", req.host_id, "claimed", {"runner_id": req.runner_id, "tasks": ids})
@@ -136,7 +146,7 @@ def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
     role=None,
     example=WatchHost(runner_id="runner-1", host_id=_HOST, revision=1, timeout_ms=0),
     profile="audit",
-    trim=[Pop("ops", leave=1)],
+    whole=True,
 )
 def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
     """Wait for a task to claim or an operation to perform; answers within 25 seconds."""
@@ -233,16 +243,22 @@ def _room(tx: Tx) -> int:
 
 
 def _ops(tx: Tx, host_id: str, after: int) -> list[Op]:
-    return [
-        Op(
+    """The first open operations, as far as one answer holds them; the next call gets the rest."""
+    ops: list[Op] = []
+    size = 0
+    for row in tx.all(sql.ops_pending, host_id=host_id, after=after, limit=_PAGE):
+        if size > _MOST_CHARS:
+            break
+        op = Op(
             op_id=f"{ref_of(row['n'])}.{row['k']}",
             task_id=ref_of(row["n"]),
             kind=row["kind"],
             payload=_payload(tx, row),
             seq=row["seq"],
         )
-        for row in tx.all(sql.ops_pending, host_id=host_id, after=after, limit=_PAGE)
-    ]
+        size += len(msgspec.json.encode(op))
+        ops.append(op)
+    return ops
 
 
 def _payload(tx: Tx, row: Row) -> dict[str, Any]:
@@ -266,7 +282,18 @@ def _spaced(data: bytes) -> str:
     return " ".join(text[at : at + 8] for at in range(0, len(text), 8))
 
 
-def _work(process: Process) -> WorkTask:
+def _that_fit(tasks: Iterable[WorkTask]) -> Iterator[WorkTask]:
+    """The first of these tasks, at least one, as far as one answer holds them."""
+    size = 0
+    for work in tasks:
+        own = len(msgspec.json.encode(work))
+        if size and size + own > _MOST_CHARS:
+            return
+        size += own
+        yield work
+
+
+def _work(tx: Tx, process: Process, rules: list[Json]) -> WorkTask:
     row, spec, state = process
     named = ("cwd", "env", "artifact_max_bytes", "max_bytes", "rows", "cols")
     return WorkTask(
@@ -292,7 +319,8 @@ def _work(process: Process) -> WorkTask:
         rows=spec.number("rows"),
         cols=spec.number("cols"),
         lifetime=row["lifetime"],
-        rules=spec.rules,
+        rules=rules,
+        profile=tx.facts.of(ProcessFacts).profile,
         next_seq=state.next_seq,
         streams=state.streams,
         cancel_reason=state.cancel_reason,

@@ -27,7 +27,7 @@ MOST_WAITING = 256
 
 @room.command(
     "tool.task_write_stdin",
-    also="tool.stdin tool.type tool.input tool.task_stdin",
+    also=("tool.stdin tool.type tool.input tool.task_stdin tool.send_keys tool.keys tool.write"),
     writes=True,
     unkept=("chunk_b64", "keys"),
     example=WriteStdin(task_id="PROC-001", chunk_b64="aGkK"),
@@ -39,9 +39,9 @@ def write_stdin(tx: Tx, req: WriteStdin) -> OpLogged:
     waiting = int(tx.value(sql.typed_waiting, n=process.row["n"]))
     if waiting >= MOST_WAITING:
         raise Conflict(
-            f"task_id: {waiting} operations on {req.task_id} are waiting for its runner",
+            f"task_id: {waiting} operations on {process.task_id} are waiting for its runner",
             recovery="make sure a runner is online: longhouse runner; then type again",
-            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see its current state")],
+            suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see its current state")],
         )
     payload = {"bytes": len(typed.plain), "eof": req.eof}
     return _logged(tx, process, "stdin", payload, typed)

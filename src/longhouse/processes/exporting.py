@@ -56,10 +56,10 @@ def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
     process = existing(tx, req.task_id)
     if not process.state.ended:
         raise Conflict(
-            f"task_id: {req.task_id} is {process.state.status}; its recording is available once it "
-            "has ended",
-            recovery=f"wait until it ends: longhouse wait {req.task_id}",
-            suggest=[Suggestion(WaitTask(task_id=req.task_id), "wait until it ends")],
+            f"task_id: {process.task_id} is {process.state.status}; its recording is available "
+            "once it has ended",
+            recovery=f"wait until it ends: longhouse wait {process.task_id}",
+            suggest=[Suggestion(WaitTask(task_id=process.task_id), "wait until it ends")],
         )
     _refuse_too_long(process)
     exporter = _Exporter(tx, process)
@@ -72,7 +72,7 @@ def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
         if len(lines) >= _PAGE_BYTES:
             break
     return RecordingPage(
-        task_id=req.task_id,
+        task_id=process.task_id,
         data_b64=base64.b64encode(lines).decode(),
         has_more=after is not None,
         next_cursor=str(after) if after else None,

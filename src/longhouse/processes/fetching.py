@@ -54,7 +54,10 @@ def _fetched_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tool.output_fetch",
-    also="tool.output tool.logs tool.tail tool.output_read tool.task_output",
+    also=(
+        "tool.output tool.logs tool.tail tool.output_read tool.task_output tool.log "
+        "tool.task_logs tool.task_log tool.read tool.stdout"
+    ),
     example=FetchOutput(task_id="PROC-001", tail_lines=20),
     trim=[Pop("parts", leave=1, cursor="next_offset"), Clip("parts.text", 240)],
     lines=_fetched_lines,
@@ -71,7 +74,7 @@ def fetch(tx: Tx, req: FetchOutput) -> OutputFetched:
     process = existing(tx, req.task_id)
     fetched = read_with(tx, process, req.stream, partial(_fetch, process, req))
     if not process.state.ended and not fetched.parts:
-        tx.suggest(WaitTask(task_id=req.task_id), "wait until it ends")
+        tx.suggest(WaitTask(task_id=process.task_id), "wait until it ends")
     return fetched
 
 
@@ -103,29 +106,29 @@ def raw(tx: Tx, req: ReadRawOutput) -> RawOutput:
             f"task_id: {process.task_id} is a recording that was imported, so its importer did not "
             "start the program; reading its bytes needs the role manager",
             recovery="read it as text with tool.output_fetch",
-            suggest=[Suggestion(FetchOutput(task_id=req.task_id), "read it as text")],
+            suggest=[Suggestion(FetchOutput(task_id=process.task_id), "read it as text")],
         )
-    return read_with(tx, process, req.stream, partial(_raw, tx, req))
+    return read_with(tx, process, req.stream, partial(_raw, tx, req, process.task_id))
 
 
-def _raw(tx: Tx, req: ReadRawOutput, output: StreamOutput) -> RawOutput:
+def _raw(tx: Tx, req: ReadRawOutput, task_id: str, output: StreamOutput) -> RawOutput:
     import base64
 
     stream, view = output.stream, output.view
     if output.claimed and not tx.by.leads:
         raise Forbidden(
-            f"task_id: the host of {req.task_id} names an artifact as its {stream}, but did not "
+            f"task_id: the host of {task_id} names an artifact as its {stream}, but did not "
             "send these bytes; reading them needs the role manager",
             recovery="read it as text with tool.output_fetch",
-            suggest=[Suggestion(FetchOutput(task_id=req.task_id), "read it as text")],
+            suggest=[Suggestion(FetchOutput(task_id=task_id), "read it as text")],
         )
     hole = view.gap
     piece = Piece(b"", req.offset_bytes, req.offset_bytes)
     if hole is None or not hole.at <= req.offset_bytes < hole.end:
         piece = view.read(req.offset_bytes, req.max_bytes)
-        refuse_tokens_at(tx, f"the output of {req.task_id}", view, piece)
+        refuse_tokens_at(tx, f"the output of {task_id}", view, piece)
     return RawOutput(
-        task_id=req.task_id,
+        task_id=task_id,
         stream=stream,
         offset_bytes=req.offset_bytes,
         bytes=len(piece.data),
@@ -138,6 +141,7 @@ def _raw(tx: Tx, req: ReadRawOutput, output: StreamOutput) -> RawOutput:
 class _Kept(NamedTuple):
     """Bytes written to disk before the transaction that records them."""
 
+    task_id: str
     stream: Stream
     blob: Blob
 
@@ -147,15 +151,15 @@ def _keep(tx: Tx, req: StoreOutput) -> _Kept:
     refuse_stranger(tx, process, "storing its output")
     if not process.state.ended:
         raise Conflict(
-            f"task_id: {req.task_id} is {process.state.status}; its output can be stored once it "
-            "has ended",
+            f"task_id: {process.task_id} is {process.state.status}; its output can be stored once "
+            "it has ended",
             recovery="wait until it ends, then store it",
-            suggest=[Suggestion(WaitTask(task_id=req.task_id), "wait until it ends")],
+            suggest=[Suggestion(WaitTask(task_id=process.task_id), "wait until it ends")],
         )
     output = output_of(tx, process, req.stream)
     keeper = artifacts_of(tx)
     blob = keeper.stage(_chunks(output.view), now_ms=tx.now_ms, most=keeper.left(tx))
-    return _Kept(output.stream, blob)
+    return _Kept(process.task_id, output.stream, blob)
 
 
 @room.command(
@@ -168,10 +172,10 @@ def _keep(tx: Tx, req: StoreOutput) -> _Kept:
 def store(tx: Tx, req: StoreOutput, kept: _Kept) -> OutputStored:
     """Store the output of an ended task as an artifact under its digest."""
     artifact, created = artifacts_of(tx).record(
-        tx, kept.blob, name=f"{req.task_id} {kept.stream}", media_type="text/plain"
+        tx, kept.blob, name=f"{kept.task_id} {kept.stream}", media_type="text/plain"
     )
     return OutputStored(
-        task_id=req.task_id,
+        task_id=kept.task_id,
         stream=kept.stream,
         ref=artifact.ref,
         digest=kept.blob.digest,

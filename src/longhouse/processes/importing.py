@@ -99,6 +99,7 @@ def _take(tx: Tx, req: ImportRecording) -> _Taken:
     "tool.recording_import",
     also="tool.record_import tool.import",
     writes=True,
+    additive=True,
     ahead=_take,
     example=ImportRecording(artifact="artifact:b0254b9afa73"),
 )
@@ -121,6 +122,7 @@ def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingIm
         mode=header.mode,
         spec=msgspec.json.encode(spec).decode(),
         owner=tx.by.owner,
+        identity=tx.by.identity,
         role=int(tx.by.role),
         agent_id=tx.actor,
         job_id=None,

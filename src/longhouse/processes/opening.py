@@ -23,7 +23,10 @@ _TAIL_BYTES = 2_000
 
 
 @room.opens(
-    rf"(?P<task>{TASK_ID})(?:@(?P<seq>[0-9]{{1,16}}))?", "a background process, like PROC-001"
+    "process",
+    rf"(?P<task>{TASK_ID})(?:@(?P<seq>[0-9]{{1,16}}))?",
+    "a background process",
+    "PROC-001",
 )
 def open_process(tx: Tx, req: Any, match: re.Match[str]) -> ProcessOpened:
     """A background process with its newest frames and the end of its output."""

@@ -1,11 +1,11 @@
 -- name: task_add
 -- Add a task; its first frames follow in the same transaction.
 INSERT INTO tool_tasks
-    (ws, n, name, tool, mode, spec, owner, role, agent_id, job_id, lifetime, created_at_ms,
-     created_seq, status, next_at, state, last_seq)
+    (ws, n, name, tool, mode, spec, owner, identity, role, agent_id, job_id, lifetime,
+     created_at_ms, created_seq, status, next_at, state, last_seq)
 VALUES
-    (:ws, :n, :name, :tool, :mode, :spec, :owner, :role, :agent_id, :job_id, :lifetime, :now,
-     :seq, 'queued', 0, '{}', :seq)
+    (:ws, :n, :name, :tool, :mode, :spec, :owner, :identity, :role, :agent_id, :job_id, :lifetime,
+     :now, :seq, 'queued', 0, '{}', :seq)
 RETURNING *
 
 -- name: task_one
@@ -36,7 +36,7 @@ ORDER BY n LIMIT 1000
 
 -- name: tasks_waiting
 -- The unclaimed tasks whose tool needs a host, oldest first.
-SELECT n FROM tool_tasks
+SELECT * FROM tool_tasks
 WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool IN ('bash', 'exec')
 ORDER BY n LIMIT :limit
 
@@ -59,7 +59,7 @@ UPDATE tool_tasks SET held = :how WHERE ws = :ws AND n = :n AND status = 'queued
 
 -- name: task_release
 -- Release a held task: it now belongs to whoever released it, and may do no more than they may.
-UPDATE tool_tasks SET held = NULL, owner = :owner, spec = :spec,
+UPDATE tool_tasks SET held = NULL, owner = :owner, identity = :identity, spec = :spec,
     role = CASE WHEN role > CAST(:role AS INTEGER) THEN CAST(:role AS INTEGER) ELSE role END
 WHERE ws = :ws AND n = :n AND status = 'queued' AND held IS NOT NULL
 RETURNING *
@@ -71,7 +71,7 @@ ORDER BY n LIMIT :limit
 
 -- name: tasks_of_nobody
 -- No token of this store started a task that came from elsewhere.
-UPDATE tool_tasks SET owner = '' WHERE ws = :ws
+UPDATE tool_tasks SET owner = '', identity = NULL WHERE ws = :ws
 
 -- name: hosts_disown
 -- The hosts of another store are not here.
@@ -92,6 +92,11 @@ ORDER BY n LIMIT :limit
 -- name: tasks_newest
 -- A page, newest first.
 SELECT * FROM tool_tasks WHERE ws = :ws AND n < :before ORDER BY n DESC LIMIT :limit
+
+-- name: tasks_going
+-- The newest unfinished tasks.
+SELECT n, name, status, state, spec, created_at_ms FROM tool_tasks
+WHERE ws = :ws AND status IN ('queued', 'running') ORDER BY n DESC LIMIT :limit
 
 -- name: tasks_active
 -- A page of unfinished tasks, newest first.

@@ -59,7 +59,7 @@ def task_status(tx: Tx, req: TaskStatus) -> ToolTaskStatus:
 
 @room.command(
     "tool.task_list",
-    also="tool.list tool.ps tool.tasks tool.processes tool.task.list ui.background.tasks",
+    also="tool.list tool.ps tool.tasks tool.processes ui.background.tasks",
     example=ListTasks(status="running"),
     lines=_list_lines,
     trim=[

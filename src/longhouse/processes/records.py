@@ -67,13 +67,15 @@ class Process(NamedTuple):
         If the task has ended, apply the wake-up rules.
         """
         state, seq = self.state, self.row["last_seq"]
-        places = []
+        legal = []  # a frame that is refused leaves nothing of those before it
         for kind, payload in frames:
             data = {"task_id": self.task_id, **payload}
-            after = apply(state, kind, data)
+            legal.append((state.next_seq, kind, data))
+            state = apply(state, kind, data)
+        places = []
+        for at, kind, data in legal:
             seq = tx.append(STREAM, self.task_id, kind, data)
-            places.append({"n": self.row["n"], "at": state.next_seq, "seq": seq})
-            state = after
+            places.append({"n": self.row["n"], "at": at, "seq": seq})
         tx.many(sql.frames_add, places)
         row = tx.one(
             sql.task_fold,
@@ -95,7 +97,9 @@ class Process(NamedTuple):
 
 
 def existing(tx: Tx, task_id: str) -> Process:
-    """The task with this id; raises UnknownId if there is none."""
+    """The task with this id or name; raises UnknownId if there is none."""
+    if not task_id.startswith("PROC-"):
+        return named(tx, task_id)
     if row := tx.one(sql.task_one, n=number_of(task_id)):
         return Process.from_row(row)
     raise UnknownId(
@@ -120,16 +124,33 @@ def refuse_stranger(tx: Tx, process: Process, what: str) -> None:
     """Refuse callers other than the task's starter and managers."""
     if _is_yours(tx, process):
         return
+    see = [Suggestion(TaskStatus(task_id=process.task_id), "see who started it")]
+    started = f"task_id: {process.task_id} was started"
+    token, _, agent = (process.row["identity"] or process.row["owner"]).partition("/@")
+    if token.partition("/")[0] != tx.by.token:
+        raise Forbidden(
+            f"{started} with another token; {what} needs that token or the role manager",
+            recovery="ask the person or agent that started it, or a manager",
+            suggest=see,
+        )
+    if agent:
+        raise Forbidden(
+            f"{started} on another connection of this client, as {agent}; {what} needs that agent",
+            recovery=f"if you are {agent}, prove it with agents.heartbeat and its agent_token, "
+            "then repeat this; else ask it, or a manager",
+            suggest=see,
+        )
     raise Forbidden(
-        f"task_id: {process.task_id} was started with another token; {what} needs that token or "
-        "the role manager",
-        recovery="ask the person or agent that started it, or a manager",
-        suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see who started it")],
+        f"{started} on another connection of this client, by nobody in particular; {what} needs "
+        "that connection or the role manager",
+        recovery="ask a manager; an agent that registers (agents.register) before it starts "
+        "something keeps it after it reconnects",
+        suggest=see,
     )
 
 
 def _is_yours(tx: Tx, process: Process) -> bool:
-    return tx.by.leads or bool(tx.by.owner == process.row["owner"])
+    return tx.by.leads or tx.by.owns(process.row["owner"], process.row["identity"])
 
 
 def name_taken(tx: Tx, name: str) -> Conflict | None:

@@ -6,7 +6,7 @@ import msgspec
 
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, PolicyRule, decide
-from longhouse.kernel.values import Request
+from longhouse.kernel.values import Json, Request
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.frames import status_payload
 from longhouse.processes.records import Process
@@ -55,9 +55,12 @@ def decision_payload(tx: Tx, decision: PolicyDecision) -> dict[str, str]:
     }
 
 
-def still_allowed(tx: Tx, process: Process, tool: str) -> bool:
-    """Whether the current rules allow the start; they may have changed since the spawn."""
-    decision = decided(tx, PolicyRequest(tool, process.spec.args, process.state.mode))
+def still_allowed(tx: Tx, process: Process, tool: str) -> list[Json] | None:
+    """The rules that allow the start now, since they may have changed; None if it is refused."""
+    rules = rules_of(tx)
+    profile: str = tx.facts.of(ProcessFacts).profile
+    asked = PolicyRequest(tool, process.spec.args, process.state.mode)
+    decision = decide(profile, rules, asked)
     if not decision.allowed:
         ended = {"status": "failed", "ended_at_ms": tx.now_ms, "cause": "policy_denied"}
         why = f"{decision.rule}: {decision.why}"
@@ -68,4 +71,5 @@ def still_allowed(tx: Tx, process: Process, tool: str) -> bool:
                 ("tool_task_status", status_payload(**ended, error=why)),
             ],
         )
-    return decision.allowed
+        return None
+    return [msgspec.to_builtins(rule) for rule in rules if rule.id in decision.rules]

@@ -82,13 +82,15 @@ def snapshot(tx: Tx, req: SnapshotTask) -> TaskSnapshot:
         data = screen.snapshot()
     if len(data) > MOST_SNAPSHOT:
         raise InvalidInput(
-            f"task_id: the screen of {req.task_id} is too large for one answer: {len(data)} bytes, "
-            f"at most {MOST_SNAPSHOT}",
+            f"task_id: the screen of {process.task_id} is too large for one answer: "
+            f"{len(data)} bytes, at most {MOST_SNAPSHOT}",
             recovery="get it as text with tool.task_status screen=true, or read its output",
-            suggest=[Suggestion(TaskStatus(task_id=req.task_id, screen=True), "see it as text")],
+            suggest=[
+                Suggestion(TaskStatus(task_id=process.task_id, screen=True), "see it as text")
+            ],
         )
     return TaskSnapshot(
-        task_id=req.task_id,
+        task_id=process.task_id,
         rows=screen.rows,
         cols=screen.cols,
         offset=offset,

@@ -48,8 +48,13 @@ class PolicyDenied(Forbidden):
 
 @room.command(
     "tool.task_spawn",
-    also="tool.spawn tool.run tool.start tool.exec tool.bash tool.task.spawn",
+    also=(
+        "tool.spawn tool.run tool.start tool.exec tool.bash tool.launch "
+        "tool.shell tool.command tool.task_start tool.task_run tool.process "
+        "tool.background"
+    ),
     writes=True,
+    additive=True,
     example=SpawnTask(tool="bash", args={"command": "make test"}, name="tests"),
 )
 def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
@@ -183,6 +188,7 @@ def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: PolicyDecision | N
         mode=req.execution_mode,
         spec=msgspec.json.encode(spec).decode(),
         owner=tx.by.owner,
+        identity=tx.by.identity,
         role=int(tx.by.role),
         agent_id=tx.actor,
         job_id=req.job,

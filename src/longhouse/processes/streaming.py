@@ -29,7 +29,7 @@ def stream_events(tx: Tx, req: StreamEvents) -> TaskEvents | Wait:
     frames = process.frames(tx, req.after_seq + 1, req.limit + 1)
     shown = frames[: req.limit]
     answer = TaskEvents(
-        task_id=req.task_id,
+        task_id=process.task_id,
         status=process.state.status,
         frames=shown,
         count=len(shown),

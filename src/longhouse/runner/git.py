@@ -135,17 +135,20 @@ def why_not_git(folder: Path) -> str | None:
     return None
 
 
-def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
+def found_at(folder: Path) -> tuple[Repository, Path, str | None, str]:
     """The repository of a folder, its objects directory, its HEAD commit and its object format.
+
+    A new repository has no commit yet, which is no fault.
 
     Call it before an agent has worked there. Only here does git search for the repository, so the
     user's configuration is read: it says which folders owned by others are safe.
     """
     asked = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects")
-    words = ("rev-parse", "--path-format=absolute", *asked, "--show-object-format", "HEAD")
+    head_too = ("--show-object-format", "--revs-only", "HEAD")
+    words = ("rev-parse", "--path-format=absolute", *asked, *head_too)
     out = _run(words, folder, _searching(), b"", None).decode("utf-8", "surrogateescape")
     top, git_dir, objects, object_format, head = out.split("\n")[:5]
-    return Repository(Path(git_dir), Path(top)), Path(objects), head, object_format
+    return Repository(Path(git_dir), Path(top)), Path(objects), head or None, object_format
 
 
 def _searching() -> dict[str, str]:
@@ -211,7 +214,8 @@ def beside(git_dir: Path, folder: Path) -> Repository:
     """Our own git directory for the work tree of a folder, with the same HEAD and index."""
     repository, objects, head, object_format = found_at(folder)
     ours = private(git_dir, repository.work_tree, objects, object_format)
-    ours.git("update-ref", "--no-deref", "HEAD", head)
+    if head is not None:
+        ours.git("update-ref", "--no-deref", "HEAD", head)
     exclude_as(ours, repository)
     with suppress(FileNotFoundError):
         shutil.copy2(repository.git_dir / "index", git_dir / "index")

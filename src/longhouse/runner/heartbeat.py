@@ -82,7 +82,7 @@ class Heartbeat:
         self,
         context: RunnerContext,
         jobs: ActiveJobs,
-        offers: dict[str, Any],
+        offers: Callable[[], dict[str, Any]],
         *,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
@@ -147,8 +147,9 @@ class Heartbeat:
             "jobs.runner.heartbeat",
             runner_id=self._context.options.runner_id,
             lease_ttl_ms=ttl_ms or self._context.options.lease_ms,
+            projects=self._context.projects,
             **state,
-            **self._offers,
+            **self._offers(),
         )
         self._told = state
 

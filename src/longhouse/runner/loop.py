@@ -13,6 +13,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from longhouse.kernel.delegation import ARTIFACTS
@@ -28,6 +29,8 @@ from longhouse.runner.tool_tasks.speaker import TaskSpeaker
 __all__ = ["Runner", "offers_of"]
 
 WAIT_MS = 20_000
+SIGNAL_S = 1.0
+"""How soon a signal is noticed that did not interrupt the main thread."""
 REST_S = 2.0
 GONE_S = 30.0
 CLAIM_S = 10.0
@@ -36,11 +39,14 @@ SWEEP_S = 600.0
 
 
 def offers_of(context: RunnerContext) -> dict[str, Any]:
-    """What this runner advertises."""
+    """What this runner advertises now; `available` is false where a program is missing."""
     options = context.options
+    context.look_again()
+    known, ready = list(context.executors.items()), context.ready()
     return {
-        "executors": list(context.executors),
-        "profiles": {name: list(one.profiles) for name, one in context.executors.items()},
+        "executors": [name for name, _ in known],
+        "available": {name: name in ready for name, _ in known},
+        "profiles": {name: list(one.profiles) for name, one in known},
         "supports_artifacts": list(ARTIFACTS),
         "max_parallel": options.max_parallel,
         "sandbox_policy": options.sandbox,
@@ -59,7 +65,7 @@ def _unsandboxed(context: RunnerContext) -> list[str]:
     if context.options.sandbox == "read-only":
         return []
     full = context.options.sandbox == "full"
-    known = context.executors.items()
+    known = [(name, context.executors[name]) for name in context.ready()]
     return [name for name, one in known if full or getattr(one, "unsandboxed", False)]
 
 
@@ -72,15 +78,13 @@ class Runner:
         *,
         once: bool = False,
         attach: bool = False,
-        takes_jobs: bool = True,
     ) -> None:
         self._context = context
         self._once = once
         self._attach = attach
-        self._takes_jobs = takes_jobs
         self._heard_at = time.monotonic()
         self._jobs = ActiveJobs()
-        self._heartbeat = Heartbeat(context, self._jobs, offers_of(context))
+        self._heartbeat = Heartbeat(context, self._jobs, partial(offers_of, context))
         self._listener = JobListener(context, self._jobs)
         self._tasks = TaskSpeaker(context)
         self._slots = threading.Semaphore(context.options.max_parallel)
@@ -107,7 +111,8 @@ class Runner:
             threading.Thread(target=self._scout, name="scout", daemon=True).start()
             if not self._once and not self._context.dry_run:
                 self._tasks.start()
-            self._leave.wait()
+            while not self._leave.wait(SIGNAL_S):
+                pass  # another thread may be given the signal, which then waits until this one runs
             self._drain()
             self._tasks.leave()
         self._context.plane.close()
@@ -135,7 +140,7 @@ class Runner:
             "runner.ready",
             runner_id=options.runner_id,
             workspace=self._context.workspace,
-            executors=",".join(self._context.executors),
+            executors=",".join(self._context.ready()),
             max_parallel=options.max_parallel,
             root=str(self._context.root),
             pid=os.getpid(),
@@ -162,11 +167,8 @@ class Runner:
                 self._take()
                 self._jobs.await_none(None)
                 self.leave("once")
-            elif self._takes_jobs:
-                self._keep_taking()
             else:
-                while not self._leave.wait(REST_S):
-                    self._idle_ms()
+                self._keep_taking()
         except Exception as error:
             self._context.log("runner.defect", why=repr(error))
             self.leave("a defect")
@@ -256,6 +258,7 @@ class Runner:
                     "jobs.claim",
                     runner_id=options.runner_id,
                     agent_digest=agent_digest,
+                    projects=self._context.projects,
                     allow_stale=True,
                     lease_ttl_ms=options.lease_ms,
                     max_chars=20_000,
@@ -301,7 +304,7 @@ class Runner:
     def _sweep(self) -> None:
         """Land what a killed runner left due, and remove what nobody needs."""
         self._swept_at = time.monotonic()
-        if self._context.dry_run or not self._takes_jobs:
+        if self._context.dry_run:
             return
         try:
             sweep(self._context)

@@ -79,6 +79,12 @@ OPTIONS = (
         choices=("read-only", "workspace-write", "full"),
     ),
     Option(
+        "run_only",
+        "start only these of the background programs that the server allows, such as "
+        "'bash make *; exec echo *; env CI' (default: all of them)",
+        None,
+    ),
+    Option(
         "isolation",
         "give each job that may write its own git worktree, if there is a repository",
         "worktree",
@@ -90,6 +96,13 @@ OPTIONS = (
         None,
     ),
     Option("worktree_setup_s", "how long that command may take", 600, 1, 86_400),
+    Option(
+        "failed_worktree_days",
+        "how long the worktree of a failed job stays; then its change is kept as a patch",
+        30,
+        1,
+        3_650,
+    ),
     Option(
         "skill_profile",
         "the behavior pack for jobs that name none",
@@ -125,9 +138,11 @@ class Options(NamedTuple):
     codex_bin: str
     claude_bin: str | None
     sandbox: Sandbox
+    run_only: str | None
     isolation: str
     worktree_setup: str | None
     worktree_setup_s: int
+    failed_worktree_days: int
     skill_profile: str
     skill_max_chars: int
 

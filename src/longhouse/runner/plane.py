@@ -62,6 +62,13 @@ class Plane:
         """A write, repeated until it is answered, but applied only once."""
         return self._patiently(cmd, {"idempotency_key": new_key(), **args})
 
+    def repeat(self, cmd: str, /, **args: Any) -> Any:
+        """A write that says itself where it belongs: repeated until it is answered, without a key.
+
+        The server recognizes a repetition by its position, so it need not remember a key for it.
+        """
+        return self._patiently(cmd, args)
+
     def offer(self, cmd: str, /, **args: Any) -> Any:
         """A write the job can do without: given up after OFFERS refusals.
 

@@ -43,10 +43,10 @@ def log_path(home: Path, runner_id: str) -> Path:
     return home / FOLDER / f"{_name(runner_id)}.log"
 
 
-def settings_digest(options: Options) -> str:
+def settings_digest(options: Options, policy: str) -> str:
     """A digest of the settings that matter; the runner's name is not one of them."""
     alike = options._replace(runner_id="", idle_exit_s=0)
-    return hashlib.sha256(msgspec.json.encode(alike)).hexdigest()[:16]
+    return hashlib.sha256(msgspec.json.encode([alike, policy])).hexdigest()[:16]
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
 from longhouse.runner.prompt import gate_rules
 from longhouse.runner.skills import SkillPacks
+from longhouse.runner.tool_tasks.starting import RunnerPolicy
 
 __all__ = ["RunnerContext", "entry_for", "hidden_from_agents"]
 
@@ -37,16 +38,30 @@ class RunnerContext(NamedTuple):
     """Where worktrees and scratch folders are: a folder of this store in the user's cache."""
     entry: McpEntry
     dry_run: bool = False
-    policy: str = "safe"
-    """This runner's own policy profile for background processes, regardless of the server's."""
+    policy: RunnerPolicy = RunnerPolicy()
+    """What this runner's own settings say about background processes."""
     shares_folder: bool = True
     """Whether every server of the store can read our folder and manages its retention."""
+    projects: tuple[str, ...] = ()
+    """The projects of `root`: the server lets this runner work for workspaces bound to them."""
     keep_days: int = 0
     """How long to keep output here that no server has; 0 means forever."""
+    find: Callable[[], Mapping[str, Executor]] = dict
+    """Looks for agents again."""
 
     @property
     def hidden(self) -> tuple[Path, ...]:
         return hidden_from_agents(self.home)
+
+    def ready(self) -> list[str]:
+        """The executors whose program is on this machine now."""
+        known = list(self.executors.items())  # another thread may add one
+        return [name for name, one in known if self.dry_run or is_here(one)]
+
+    def look_again(self) -> None:
+        """Add an agent that was installed since this runner started; plug-ins need a restart."""
+        for name, one in self.find().items():
+            self.executors.setdefault(name, one)
 
     def way_to_run(self, meta: Mapping[str, Any]) -> tuple[Executor, str] | None:
         """The executor for a job with this meta, and its profile; None if none here can run it.
@@ -57,13 +72,8 @@ class RunnerContext(NamedTuple):
         said = meta.get("policy")
         policy = said if isinstance(said, dict) else {}
         profile = meta.get("executor_profile", "fast")
-        here = {
-            name: one.profiles
-            for name, one in self.executors.items()
-            if self.dry_run or is_here(one)
-        }
         ways = ways_to_run(
-            here,
+            {name: self.executors[name].profiles for name in self.ready()},
             executor=meta.get("executor", "auto"),
             profile=profile,
             least=policy.get("min_profile"),
@@ -74,8 +84,7 @@ class RunnerContext(NamedTuple):
 
     def lacks(self, meta: Mapping[str, Any]) -> str:
         """Why none of the executors here runs a job with this meta."""
-        here = [name for name, one in self.executors.items() if is_here(one)]
-        found = ", ".join(here) or f"none of {', '.join(self.executors)}"
+        found = ", ".join(self.ready()) or f"none of {', '.join(self.executors)}"
         return f"it asks for {meta.get('executor', 'auto')}; available here: {found}"
 
     def task_lines(self, task: str | None) -> str:

@@ -1,14 +1,17 @@
 """Lands what is due, and removes what killed runners and finished jobs left on this machine.
 
-A job's worktree is removed once nobody needs it: its job is DONE, or was canceled (its changes are
-then kept as a patch of the job). That of a job that is queued, running, failed or held is kept. A
-worktree in use is locked by the runner that works there.
+A job's worktree is removed once nobody needs it: its job is DONE, was canceled, or failed so many
+days ago (its changes are then kept as a patch of the job). That of a job that is queued, running or
+held is kept. A worktree in use is locked by the runner that works there.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from longhouse.kernel.delegation import JOB_ID, MAX_REASON
 from longhouse.kernel.errors import LonghouseError
@@ -48,7 +51,7 @@ def settle(
     return None
 
 
-def sweep(context: RunnerContext) -> None:
+def sweep(context: RunnerContext, *, now: Callable[[], float] = time.time) -> None:
     """Look at everything of this workspace that is left on this machine."""
     if swept := sweep_folders(context.cache / "scratch"):
         context.log("scratch.swept", folders=swept)
@@ -57,7 +60,7 @@ def sweep(context: RunnerContext) -> None:
             worktree = Worktree(context.root, home / context.workspace, job, store=context.home)
             try:
                 with held(lock_of(context, job), wait=False):
-                    _look_at(context, worktree, job)
+                    _look_at(context, worktree, job, now())
             except BlockingIOError:  # a runner works there
                 continue
             except (LonghouseError, OSError, ValueError, *FAILED) as error:
@@ -69,7 +72,7 @@ def _jobs_in(home: Path) -> set[str]:
     return {name for name in names if re.match(JOB_ID, name)}
 
 
-def _look_at(context: RunnerContext, worktree: Worktree, job: str) -> None:
+def _look_at(context: RunnerContext, worktree: Worktree, job: str, now: float) -> None:
     if not worktree.is_here:  # it was never finished, so no agent has worked there
         worktree.remove()
         lock_of(context, job).unlink(missing_ok=True)
@@ -80,7 +83,7 @@ def _look_at(context: RunnerContext, worktree: Worktree, job: str) -> None:
         if why := settle(context, worktree, job, due):
             context.log("changes.wait", job=job, path=str(worktree.path), why=why)
     elif found["status"] == "DONE" or (
-        found["status"] == "CANCELED" and _kept_as_patch(context, worktree, job)
+        _is_given_up(context, found, now) and _kept_as_patch(context, worktree, job)
     ):
         worktree.remove()
     if not worktree.path.exists():
@@ -88,8 +91,16 @@ def _look_at(context: RunnerContext, worktree: Worktree, job: str) -> None:
         context.log("worktree.swept", job=job, status=found["status"], path=str(worktree.path))
 
 
+def _is_given_up(context: RunnerContext, found: dict[str, Any], now: float) -> bool:
+    """Whether nobody goes on with a job: it was canceled, or it failed long ago."""
+    if found["status"] == "FAILED":
+        kept_s = context.options.failed_worktree_days * 86_400
+        return bool(found["completed_at_ms"] / 1000 + kept_s < now)
+    return bool(found["status"] == "CANCELED")
+
+
 def _kept_as_patch(context: RunnerContext, worktree: Worktree, job: str) -> bool:
-    """Store the changes of a canceled job, so that removing its worktree loses nothing."""
+    """Store the changes of a job that was given up, so that removing its worktree loses nothing."""
     patch = worktree.patch()
     if not patch:
         return True

@@ -12,22 +12,15 @@ from collections.abc import Iterable
 
 from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.refs import ref_grammar
 from longhouse.runner.executors.base import AgentAnswer
 
 __all__ = ["ASK", "all_refs", "bounded", "stable_refs", "unknown_refs"]
 
-_STABLE = re.compile(
-    r"(?:CARD-(?=[A-Za-z0-9._-]*[0-9a-z])[A-Za-z0-9._-]+"
-    r"|(?:TASK|PLAN|STEP|JOB)-[0-9]+(?:@[0-9]+)?"
-    r"|artifact:[0-9a-f]{8,64}|ART-[0-9]{3,12}"
-    r"|[A-Za-z][\w./-]*@[0-9]+)\Z"
-)
-_IN_TEXT = re.compile(
-    r"(?<![\w@:/.<-])(?:(?:TASK|PLAN|JOB)-[0-9]+(?:@[0-9]+)?|CARD-[A-Za-z0-9][\w.-]*\w"
-    r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+)(?![\w>@]|\.\w)"
-)
 _RECEIPT = re.compile(r"(?im)^[^\w\n]*((?:CMD|LINK)[ \t]*:[ \t]*\S.*)$")
 _PLACEHOLDER = re.compile(r"(?i)[<>*…]|\bXXX+\b|\bTODO\b|CARD-(?:X+|ID|N+)\Z")
+_UNNAMED = re.compile(r"CARD-[A-Z._-]+")
+"""`CARD-NAME`: the id of a card has a digit or a small letter."""
 
 ASK = (
     "DONE needs proof: at least one stable ref that opens (CARD-*, TASK-*, notes@<seq>, JOB-*) "
@@ -41,15 +34,19 @@ def all_refs(answer: AgentAnswer) -> list[str]:
     text = answer.summary
     receipts = (" ".join(match.split()) for match in _RECEIPT.findall(text))
     events = (ref for event in answer.events for ref in event.refs)
-    return bounded([*answer.refs, *events, *_IN_TEXT.findall(text), *receipts])
+    return bounded([*answer.refs, *events, *ref_grammar().find(text), *receipts])
 
 
 def stable_refs(refs: Iterable[str], job: str) -> list[str]:
     """The refs that name a record other than the job itself."""
+    grammar = ref_grammar()
     return [
         ref
         for ref in refs
-        if _STABLE.match(ref) and not _PLACEHOLDER.search(ref) and ref.partition("@")[0] != job
+        if grammar.may_prove(ref)
+        and not _PLACEHOLDER.search(ref)
+        and not _UNNAMED.fullmatch(ref)
+        and ref.partition("@")[0] != job
     ]
 
 

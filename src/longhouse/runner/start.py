@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from longhouse.client import launch, locate
 from longhouse.client.wire import Wire
-from longhouse.config import Settings
+from longhouse.config import Settings, project_root
+from longhouse.config.roots import own_record, project_ids
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
-from longhouse.runner.executors import find_executors, is_here
+from longhouse.runner.executors import built_in, find_executors, is_here
 from longhouse.runner.loop import Runner
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
 from longhouse.runner.runner_context import RunnerContext, entry_for
 from longhouse.runner.skills import SkillPacks
+from longhouse.runner.tool_tasks.starting import RunnerPolicy
 
 __all__ = ["NoAgent", "build"]
 
@@ -41,33 +45,39 @@ def build(
     start_server: Callable[[], object] | None = None,
 ) -> Runner:
     """A runner for this store's workspace; `start_server` restarts a crashed server."""
+    settings.make_dir()
+    root, homes = _root(settings, options, attach=attach), settings.place.homes
     find = finder(settings, options.url)
     if options.url is None and start_server is not None and options.server_start_s:
         find = Finder(settings.dir, find, start_server, options.server_start_s, log)
     executors = find_executors(options, log)
-    takes_jobs = dry_run or any(map(is_here, executors.values()))
-    if not takes_jobs:
+    if not dry_run and not any(map(is_here, executors.values())):
         if once:
             raise NoAgent
-        log("runner.no_agent", why=f"{NoAgent.__doc__} It runs background processes only.")
+        log(
+            "runner.no_agent",
+            why=f"{NoAgent.__doc__} It runs background processes, and takes jobs once there is one",
+        )
     plane = Plane(find, settings.workspace, actor=options.runner_id, tell=log)
     context = RunnerContext(
         plane=plane,
         options=options,
-        executors=executors if takes_jobs else {},
+        executors=executors,
         log=log,
         skills=SkillPacks(plane, options),
         workspace=settings.workspace,
-        root=_root(settings, options),
+        root=root,
+        projects=tuple(sorted(project_ids(root, own_record(settings.place), homes.listed))),
         home=settings.dir,
         cache=settings.cache,
         entry=entry_for(options, folder=settings.dir, workspace=settings.workspace),
         dry_run=dry_run,
-        policy=settings.policy,
+        policy=RunnerPolicy.of(own_profile(settings), options.run_only),
         shares_folder=options.url is None and settings.is_sqlite,
         keep_days=settings.processes_keep_days,
+        find=partial(built_in, options),
     )
-    return Runner(context, once=once, attach=attach, takes_jobs=takes_jobs)
+    return Runner(context, once=once, attach=attach)
 
 
 def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:
@@ -125,6 +135,20 @@ class Finder:
         return self._find()
 
 
-def _root(settings: Settings, options: Options) -> Path:
-    """Where agents work: the `root` option, or else the project that the store was made for."""
-    return Path(options.root).absolute() if options.root else settings.project_root
+def own_profile(settings: Settings) -> str | None:
+    """The policy profile that was set for the runner itself; without one, the server's applies."""
+    return settings.policy if "policy" in settings.origins else None
+
+
+def _root(settings: Settings, options: Options, *, attach: bool) -> Path:
+    """Where agents work: the `root` option, or else the project that the store was made for.
+
+    In another project's store, a person who stands in a repository means that one.
+    """
+    if options.root:
+        return Path(os.path.realpath(options.root))
+    here, own = project_root(Path.cwd()), own_record(settings.place)
+    visits = settings.place.chosen and (here / ".git").exists()
+    if visits and not attach and own and settings.workspace not in (own.workspace, *own.workspaces):
+        return here
+    return settings.project_root

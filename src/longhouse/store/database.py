@@ -35,9 +35,9 @@ from longhouse.store.wakeups import Wakeups
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from longhouse.store.fair import FairPool
+    from longhouse.store.fair import FairPool, Rests
 
-__all__ = ["CHECKS", "HOUSE", "LONG", "QUICK", "STAGING", "Database", "Way"]
+__all__ = ["CHECKS", "FOLLOWERS", "HOUSE", "LONG", "QUICK", "STAGING", "Database", "Way"]
 
 T = TypeVar("T")
 
@@ -52,19 +52,24 @@ class Way(NamedTuple):
     seconds: float
     most_waiting: int = 1_000_000
     paced: bool = False
+    rests: Rests = "never"
 
 
 CHECKS = Way("checks", 2, 1, 1 << 30, 5.0)
 """Who is calling, and whether a token has ended: never behind anyone's reads."""
 QUICK = Way("reader", 4, 2, 1 << 20, 2.0)
-LONG = Way("long", 2, 1, 4 << 30, 10.0, most_waiting=64, paced=True)
+LONG = Way("long", 2, 1, 4 << 30, 10.0, most_waiting=64, paced=True, rests="always")
 """Whatever is too much for the quick readers: files, long logs, large artifacts."""
-STAGING = Way("staging", 2, 1, 1 << 62, math.inf, most_waiting=64, paced=True)
+STAGING = Way("staging", 2, 1, 1 << 62, math.inf, most_waiting=64, paced=True, rests="always")
 """Bytes that a write stores ahead: the quota limits them, and a write is not given up half-way."""
+FOLLOWERS = Way("follower", 2, 1, 4 << 30, 10.0, rests="crowded")
+"""Pages of the log for streams that are behind."""
 HOUSE = ""
 """The owner of reads that no caller asked for."""
 QUEUED_S = 10.0
 """How long a read may wait for its turn; after that it fails with StoreBusy."""
+LATELY_S = 30.0
+MOST_KINDS = 4_096
 NO_WORKSPACE = 0
 """A row id that no workspace has: reads of a workspace that does not exist find nothing."""
 
@@ -82,6 +87,8 @@ class Database:
         self._writers: ThreadPoolExecutor | None = None
         self._readers: dict[str, FairPool] = {}
         self._background: set[Hashable] = set()
+        self._lately: dict[tuple[str, str], float] = {}
+        """Until when an owner's work of a kind starts as a long read."""
         self._closed = False
         self.full = False
         """Whether the disk was full at the last write: writes fail, but reads still work."""
@@ -122,27 +129,40 @@ class Database:
         way: Way = QUICK,
         *,
         larger: Way | None = None,
+        kind: str = "",
     ) -> T:
         """The same as `read`, without blocking the event loop."""
         owner = call.by.owner.partition("/")[0]
         read = partial(self.read, workspace, function, call)
-        return await self.apart(owner, read, way, larger=larger)
+        return await self.apart(owner, read, way, larger=larger, kind=kind)
 
     async def apart(
-        self, owner: str, work: Callable[[], T], way: Way = QUICK, *, larger: Way | None = None
+        self,
+        owner: str,
+        work: Callable[[], T],
+        way: Way = QUICK,
+        *,
+        larger: Way | None = None,
+        kind: str = "",
     ) -> T:
         """Run work that may be repeated on a thread; what is too much for it becomes a long read.
 
         An owner is the token that a call came with, without the session. `larger` replaces the
-        long read.
+        long read. If work of this `kind` was lately too much, it is not tried as a quick one.
         """
         from asyncio import wrap_future
 
+        if way is QUICK and self._lately.get((owner, kind), 0.0) > time.monotonic():
+            way = larger or LONG
         if way is QUICK:
             try:
                 return await wrap_future(self._submit(owner, work, way))
             except Overdrawn:
                 way = larger or LONG
+                if kind:
+                    if len(self._lately) >= MOST_KINDS:
+                        self._lately.clear()
+                    self._lately[owner, kind] = time.monotonic() + LATELY_S
         try:
             return await wrap_future(self._submit(owner, work, way))
         except Overdrawn:
@@ -289,7 +309,7 @@ class Database:
             with self._mutex:
                 if self._closed:
                     raise StoreError("the store is closed")
-                made = FairPool(way.name, way.threads, way.share, way.most_waiting)
+                made = FairPool(way.name, way.threads, way.share, way.most_waiting, rests=way.rests)
                 pool = self._readers.setdefault(way.name, made)
         return pool
 

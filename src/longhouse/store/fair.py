@@ -2,21 +2,32 @@
 
 Each owner has a queue of its own. Threads serve the queues in turn, and one owner never holds more
 than its share of the threads, so whoever asks for a lot waits for itself only.
+
+Only one thread at a time can run Python, and no call into C can be interrupted. So in a pool that
+rests, an owner's turn is followed by a pause that is longer than the time its work computed: most
+of the time the interpreter is free for others, however much the owner asks for.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from longhouse.kernel.errors import StoreError, TooManyRequests
 
-__all__ = ["FairPool"]
+__all__ = ["FairPool", "Rests"]
 
 T = TypeVar("T")
+
+Rests = Literal["never", "crowded", "always"]
+"""When an owner's turn is followed by a pause; `crowded` means that more of its work waits."""
+REST = 3.0
+"""How long a pause is, in times of what the work before it computed."""
+MOST_REST_S = 1.0
 
 
 class _Work:
@@ -38,8 +49,11 @@ class _Work:
 class FairPool:
     """Up to `threads` threads, of which one owner holds at most `share`."""
 
-    def __init__(self, name: str, threads: int, share: int, most_waiting: int) -> None:
+    def __init__(
+        self, name: str, threads: int, share: int, most_waiting: int, *, rests: Rests = "never"
+    ) -> None:
         self._name = name
+        self._rests = "" if rests == "never" else rests
         self._most_threads = threads
         self._share = share
         self._most_waiting = most_waiting
@@ -48,7 +62,7 @@ class FairPool:
         """Owners with waiting work, the next one first."""
         self._running: Counter[str] = Counter()
         self._threads: list[threading.Thread] = []
-        self._free = self._queued = 0
+        self._free = self._queued = self._resting = 0
         self._closed = False
 
     def submit(self, owner: str, run: Callable[[], T]) -> Future[T]:
@@ -73,7 +87,8 @@ class FairPool:
         """Wait until nothing waits or runs; False on timeout."""
         with self._changed:
             return self._changed.wait_for(
-                lambda: not (self._waiting or self._running), timeout=timeout_s
+                lambda: not self._waiting and self._running.total() == self._resting,
+                timeout=timeout_s,
             )
 
     def close(self) -> None:
@@ -100,15 +115,26 @@ class FairPool:
     def _serve(self) -> None:
         while taken := self._take():
             owner, work = taken
+            began = time.thread_time()
             try:
                 if work.future.set_running_or_notify_cancel():
                     work.do()
+                if self._rests and (self._rests == "always" or owner in self._waiting):
+                    self._rest(time.thread_time() - began)
             finally:
                 with self._changed:
                     self._running[owner] -= 1
                     if not self._running[owner]:
                         del self._running[owner]
                     self._changed.notify_all()
+
+    def _rest(self, computed_s: float) -> None:
+        """Keep the owner's place, without computing; whoever waits for the result has it."""
+        with self._changed:
+            self._resting += 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._closed, min(REST * computed_s, MOST_REST_S))
+            self._resting -= 1
 
     def _take(self) -> tuple[str, _Work] | None:
         """The next work of the owner whose turn it is; None once the pool is closed."""

@@ -12,9 +12,45 @@ ON CONFLICT (name) DO NOTHING
 -- Bind a workspace to a project, once.
 UPDATE workspaces SET project_guard = :guard WHERE ws = :ws AND project_guard IS NULL
 
+-- name: workspace_binding
+-- Whether projects are bound to the workspace, and what earlier versions noted about its project.
+SELECT binding, project_guard FROM workspaces WHERE ws = :ws
+
+-- name: workspace_is_open
+-- Whether no project was ever bound to a workspace, so that its own may still be on first use.
+SELECT binding FROM workspaces WHERE ws = :number AND binding = 'open'
+
+-- name: workspace_set_binding
+-- Note that projects are bound to a workspace, or that only a person may bind one.
+UPDATE workspaces SET binding = :binding WHERE ws = :number
+
+-- name: workspace_projects
+-- The projects that are bound to a workspace, the first one first.
+SELECT project, root, bound_by, bound_at_ms FROM workspace_projects
+WHERE ws = :number ORDER BY bound_at_ms, project
+
+-- name: workspace_project_add
+-- Bind a project to a workspace, unless it is.
+INSERT INTO workspace_projects (ws, project, root, bound_by, bound_at_ms)
+VALUES (:number, :project, :root, :by, :now)
+ON CONFLICT (ws, project) DO NOTHING
+RETURNING project
+
+-- name: workspace_project_remove
+-- Unbind a project from a workspace.
+DELETE FROM workspace_projects WHERE ws = :number AND project = :project RETURNING project
+
+-- name: workspace_projects_forget
+-- Unbind every project from a workspace.
+DELETE FROM workspace_projects WHERE ws = :number
+
 -- name: workspace_names
 -- All workspaces, for people and recovery hints.
-SELECT name, seq, created_at_ms FROM workspaces ORDER BY name LIMIT :limit
+SELECT ws, name, seq, created_at_ms FROM workspaces ORDER BY name LIMIT :limit
+
+-- name: workspaces_counting
+-- How many workspaces have a counter.
+SELECT count(*) AS n FROM counters WHERE name = :name
 
 -- name: workspace_lock
 -- Enter a workspace to write: lock its row until commit, and read its sequence.

@@ -16,7 +16,7 @@ from longhouse.kernel.clock import Ids, rfc3339
 from longhouse.kernel.envelope import Warned
 from longhouse.kernel.errors import InternalError, LonghouseError, Suggestion
 from longhouse.kernel.standing import Standing
-from longhouse.kernel.values import Request, Value
+from longhouse.kernel.values import Draft, Request, Value
 from longhouse.store.engine import Connection, Row
 from longhouse.store.log import LogEvent, LogRow
 from longhouse.store.queries import Query
@@ -333,9 +333,14 @@ class Tx:
         self.warnings.append(Warned(code=code, message=message, recovery=recovery))
 
     def suggest(
-        self, request: Request, why: str, *, priority: str = "medium", action_id: str | None = None
+        self,
+        request: Request | Draft,
+        why: str,
+        *,
+        priority: str = "medium",
+        action_id: str | None = None,
     ) -> None:
-        """Suggest a next call; dispatch turns it into a complete portal call."""
+        """Suggest a next call; dispatch turns it into a portal call."""
         self.suggestions.append(Suggestion(request, why, priority=priority, action_id=action_id))
 
     def _writing(self) -> Sequence:

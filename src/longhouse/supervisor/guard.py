@@ -176,6 +176,17 @@ def start(
 
     `in_child` runs in the child before the program; `on_fork` is called with the child's pid.
     """
+    return started(*begin(command, env, in_child=in_child, on_fork=on_fork))
+
+
+def begin(
+    command: list[str],
+    env: dict[str, str] | None = None,
+    *,
+    in_child: Callable[[], None],
+    on_fork: Callable[[int], None],
+) -> tuple[int, int]:
+    """Fork a child that becomes the program by itself; `started` tells whether it did."""
     trouble, told = os.pipe()
     child = os.fork()
     if child == 0:
@@ -192,10 +203,19 @@ def start(
     os.close(told)
     try:
         on_fork(child)
+    except BaseException:
+        os.close(trouble)
+        _discard(child)
+        raise
+    return child, trouble
+
+
+def started(child: int, trouble: int) -> int:
+    """Wait until the child runs its program; returns its pid, or raises OSError."""
+    try:
         errno = os.read(trouble, 16)
     except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        _discard(child)
         raise
     finally:
         os.close(trouble)
@@ -203,6 +223,11 @@ def start(
         os.waitpid(child, 0)
         raise OSError(int(errno), os.strerror(int(errno)))
     return child
+
+
+def _discard(child: int) -> None:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def _with(owner: int) -> Callable[[], None]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longhouse.config import Settings, user_file
-from longhouse.kernel.errors import InvalidInput, Unauthenticated, UnknownId
+from longhouse.kernel.errors import InvalidInput, Unauthenticated, UnknownId, is_full
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
 __all__ = [
@@ -133,9 +133,12 @@ class ClientTokens:
 
     def _unusable(self, error: Exception) -> InvalidInput:
         why = error.strerror if isinstance(error, OSError) else "the file is damaged"
+        is_short = isinstance(error, OSError) and is_full(error)
         return InvalidInput(
             f"{self.path}: the client's token cannot be read or stored: {why}",
-            recovery="make that path writable, or set XDG_CONFIG_HOME to a folder that is",
+            recovery="free up space, then run it again"
+            if is_short
+            else "make that path writable, or set XDG_CONFIG_HOME to a folder that is",
         )
 
 

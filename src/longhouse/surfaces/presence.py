@@ -7,7 +7,6 @@ the port is kept for the next server, because open pages and clients' entries re
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import secrets
@@ -16,14 +15,13 @@ from pathlib import Path
 from typing import Self
 
 from longhouse.client.locate import LOCK_NAME, NOTE_NAME, Running, recorded
-from longhouse.kernel.errors import Conflict
+from longhouse.kernel.errors import Conflict, is_full
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
 __all__ = [
     "LOCK_NAME",
     "Presence",
     "ServerRunning",
-    "is_full",
     "local_token",
 ]
 
@@ -94,11 +92,6 @@ def local_token(folder: Path) -> str:
         if not is_full(error):  # on a full disk, `announce` tries again
             raise
     return token
-
-
-def is_full(error: OSError) -> bool:
-    """Whether a file could not be written because the disk is full."""
-    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _running(folder: Path) -> ServerRunning:

@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 import structlog
@@ -28,14 +28,21 @@ from longhouse.house import House
 from longhouse.jobs.autostart import RunnerProcesses
 from longhouse.jobs.facts import STARTER
 from longhouse.kernel.envelope import Answer
-from longhouse.kernel.errors import Conflict, InvalidInput, StoreBusy, StoreError
+from longhouse.kernel.errors import (
+    Conflict,
+    InvalidInput,
+    LonghouseError,
+    StoreBusy,
+    StoreError,
+    is_full,
+)
 from longhouse.surfaces import logs
 from longhouse.surfaces.http.access import Hosts, Tokens, is_loopback
 from longhouse.surfaces.http.app import Web
 from longhouse.surfaces.http.limits import RequestLimits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.protocol import guarded
-from longhouse.surfaces.presence import Presence, is_full, local_token
+from longhouse.surfaces.presence import Presence, local_token
 from longhouse.surfaces.tracing import to_collector
 
 __all__ = ["PortTaken", "UnsafeBind", "serve"]
@@ -110,7 +117,10 @@ def serve(
                 instance=presence.instance,
                 store=settings.store,
                 key=presence.key,
+                moved_from=_moved_from(settings.port, presence.last_port(), port),
             )
+            if running.moved_from:
+                log.warning("server.moved", moved_from=running.moved_from, url=running.url)
             server = _Server(settings, house, tokens, metrics, running)
 
             def write_note() -> None:
@@ -138,7 +148,22 @@ def serve(
 
 
 def _starter(settings: Settings) -> RunnerProcesses:
-    return RunnerProcesses(str(settings.dir), most=settings.autostart_runners)
+    def agents() -> Mapping[str, Sequence[str]]:
+        """What a runner that this server starts would find: it has the same settings and PATH."""
+        from longhouse.runner.executors import agents_here
+        from longhouse.runner.options import load_options
+
+        try:
+            return agents_here(load_options({}, settings.place))
+        except LonghouseError:  # the settings are wrong, as the runner itself will say
+            return {}
+
+    return RunnerProcesses(
+        str(settings.dir),
+        most=settings.autostart_runners,
+        policy=settings.policy,
+        agents=agents,
+    )
 
 
 @contextmanager
@@ -279,6 +304,13 @@ def _listen(
             with suppress(PortTaken):
                 return _bind_all(host, likely, is_local)
     return _bind_all(host, ANY_PORT, is_local)
+
+
+def _moved_from(asked: int, last: int | None, port: int) -> int:
+    """The port where clients still look for the server, unless it is there, or moved on request."""
+    if asked or last is None or not 0 < last < 65_536:
+        return 0
+    return 0 if last == port else last
 
 
 def _bind_all(host: str, port: int, is_local: Callable[[str], bool]) -> list[socket.socket]:

@@ -12,7 +12,7 @@ from longhouse.memory.targeting import bootstrap
 from longhouse.store.tx import Tx
 from longhouse.thinking.anchor_views import all_anchors, unknown_anchor
 from longhouse.thinking.anchors import put_anchor, resolve, store_anchor
-from longhouse.thinking.parsing import Draft
+from longhouse.thinking.parsing import GivenCard
 from longhouse.thinking.places import Place, place_of
 from longhouse.thinking.room import room, sql
 from longhouse.thinking.types.anchors import (
@@ -37,6 +37,7 @@ __all__ = ["boot_anchors", "merge_anchors", "note_anchor", "rename_anchor"]
 @room.command(
     "think.anchor.bootstrap",
     writes=True,
+    additive=True,
     idempotent=True,
     example=BootAnchors(
         anchors=[
@@ -143,6 +144,7 @@ def _now(tx: Tx, anchor_id: str) -> Anchor:
 @room.command(
     "think.macro.anchor.note",
     writes=True,
+    additive=True,
     example=AnchorNote(
         anchor="a:cache",
         title="Cache",
@@ -161,7 +163,7 @@ def note_anchor(tx: Tx, req: AnchorNote) -> AnchorNoted:
         tags.add(CANON if req.visibility == "canon" else DRAFT)
     if req.pin:
         tags.add(PINNED)
-    card = Draft(
+    card = GivenCard(
         id=None,
         type=kind,
         title=req.title,

@@ -32,6 +32,7 @@ _EXAMPLES: dict[str, Any] = {
     "think.card",
     also="add create think.card.add think.card.create write new think.add.card",
     writes=True,
+    additive=True,
     example=ThinkCard(
         card={"id": "CARD-H1", "type": "hypothesis", "title": "The cache is stale after a deploy"}
     ),
@@ -81,6 +82,7 @@ def _declare(kind: str) -> None:
         f"think.add.{kind}",
         also=_WORDS.get(kind, ""),
         writes=True,
+        additive=True,
         example=example,
     )(add)
 

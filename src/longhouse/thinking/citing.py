@@ -5,11 +5,11 @@ The index is only a hint. Whether a card still cites something is read from its 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.opening import opens
+from longhouse.kernel.refs import ref_grammar
 from longhouse.memory.types.graph import Node
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import find_card
@@ -21,10 +21,6 @@ __all__ = ["MOST_REFS", "cite", "cited_by", "refs_in"]
 
 MOST_REFS = 64
 _MOST_CITERS = 50
-_MENTION = re.compile(
-    r"(?<![\w@:/.<-])(?:CARD-[A-Za-z0-9](?:[\w.-]*\w)?|STEP-[0-9A-F]{8,15}"
-    r"|(?:TASK|PLAN|JOB|SUB|ART)-[0-9]+(?:@[0-9]+)?|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+(?![\w.]))"
-)
 
 
 def refs_in(
@@ -50,12 +46,13 @@ def refs_in(
 
 
 def _mentions(text: str | None) -> list[str]:
-    return [match[0] for match in _MENTION.finditer(text or "")]
+    grammar = ref_grammar()
+    return [ref for ref in grammar.find(text or "") if grammar.may_cite(ref)]
 
 
 def cite(tx: Tx, citer: str, kind: str, refs: Iterable[str], seq: int) -> None:
     """Record what `citer` cites; commands and links among `refs` are receipts and are skipped."""
-    ids = [ref for ref in refs if ref != citer and _MENTION.fullmatch(ref)]
+    ids = [ref for ref in refs if ref != citer and ref_grammar().may_cite(ref)]
     rows = [{"ref": ref, "citer": citer, "kind": kind, "seq": seq} for ref in ids]
     if rows:
         tx.many(sql.citation_add, rows)

@@ -17,6 +17,7 @@ import msgspec
 from longhouse.kernel.budget import Budget, fit
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.redact import redact
+from longhouse.store.projects import require_home
 from longhouse.store.tx import Tx
 from longhouse.thinking.context_pack import PACK_TRIM, context_pack
 from longhouse.thinking.facts import ThinkingFacts
@@ -34,11 +35,13 @@ EXAMPLE = ".agents/mcp/context/.context/longhouse/context_pack.json"
 @room.command(
     "think.context.pack.export",
     writes=True,
+    additive=True,
     idempotent=True,
     example=ExportContextPack(out_file=EXAMPLE),
 )
 def export_context_pack(tx: Tx, req: ExportContextPack) -> Exported:
     """Write a pack to a file inside the project."""
+    require_home(tx, "an export")
     facts = tx.facts.of(ThinkingFacts)
     path = _inside(facts.project_root, facts.store, req.out_file)
     pack = redact(msgspec.to_builtins(context_pack(tx, req)))

@@ -40,8 +40,10 @@ TEMPLATES = {
 
 @room.command(
     "think.idea.branch.create",
+    also="branch",
     op="idea.branch.create",
     writes=True,
+    additive=True,
     example=CreateIdea(name="idea/cache-first", content="What if we ask the cache first?"),
     trim=[Clip("note.content", 400), Drop("note.meta")],
 )

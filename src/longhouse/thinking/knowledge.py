@@ -38,6 +38,7 @@ _LINTED = 200
     also="learn remember think.knowledge.add think.knowledge.create think.knowledge.set",
     op="knowledge.upsert",
     writes=True,
+    additive=True,
     idempotent=True,
     example=UpsertKnowledge(
         card={"title": "Deploys empty the cache", "text": "Nodes start cold."}, anchor="a:cache"

@@ -33,6 +33,7 @@ __all__ = ["change_cards", "link", "list_pins", "pin", "rewritten", "set_status"
     "think.link",
     also="connect relate edge",
     writes=True,
+    additive=True,
     idempotent=True,
     example=Link(from_="CARD-T1", rel="supports", to="CARD-H1"),
 )
@@ -63,7 +64,7 @@ def link(tx: Tx, req: Link) -> Linked:
 
 @room.command(
     "think.set.status",
-    also="resolve close think.card.close think.update.status think.status.set",
+    also="resolve close think.card.close think.update.status think.status.set status",
     writes=True,
     idempotent=True,
     example=SetStatus(status="closed", targets=["CARD-H1"]),
@@ -83,7 +84,14 @@ def set_status(tx: Tx, req: SetStatus) -> CardsChanged:
     return changed
 
 
-@room.command("think.pin", writes=True, idempotent=True, example=Pin(targets=["CARD-H1"]))
+@room.command(
+    "think.pin",
+    also="unpin:pinned=false",
+    writes=True,
+    additive=True,
+    idempotent=True,
+    example=Pin(targets=["CARD-H1"]),
+)
 def pin(tx: Tx, req: Pin) -> CardsChanged:
     """Pin or unpin cards; pinned cards come first in every view."""
 

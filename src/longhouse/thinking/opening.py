@@ -21,7 +21,13 @@ __all__ = ["open_anchor", "open_card"]
 _MOST_EDGES = 100
 
 
-@room.opens(r"CARD-[^\s@|]{1,195}", "a card, like CARD-12")
+@room.opens(
+    "card",
+    r"CARD-[^\s@|]{1,195}",
+    "a card",
+    "CARD-12",
+    mention=r"CARD-[A-Za-z0-9](?:[\w.-]*\w)?",
+)
 def open_card(tx: Tx, req: Any, match: re.Match[str]) -> CardOpened:
     """A card, in any graph, with its supports and blocks edges."""
     found = find_card(tx, match[0])
@@ -67,7 +73,15 @@ def open_card(tx: Tx, req: Any, match: re.Match[str]) -> CardOpened:
     )
 
 
-@room.opens(r"[Aa]:[A-Za-z0-9][A-Za-z0-9-]{0,63}", "an anchor, like a:core")
+@room.opens(
+    "anchor",
+    r"[Aa]:[A-Za-z0-9][A-Za-z0-9-]{0,63}",
+    "an anchor",
+    "a:core",
+    mention=r"a:[a-z0-9][a-z0-9-]{0,63}",
+    proves=False,  # it names a part of the code, not what was done
+    cites=False,
+)
 def open_anchor(tx: Tx, req: Any, match: re.Match[str]) -> AnchorOpened:
     """An anchor with the cards about it, settled cards first."""
     lens = lens_on(tx, match[0], drafts=req.include_drafts, limit=req.limit)

@@ -18,7 +18,7 @@ from longhouse.memory.names import normal_tags
 from longhouse.thinking.types.cards import CardId
 from longhouse.thinking.vocabulary import check_status, check_type
 
-__all__ = ["Draft", "parse_card"]
+__all__ = ["GivenCard", "parse_card"]
 
 _KEYS = ("id", "card_id", "type", "title", "text", "status", "tags", "refs", "meta")
 _EDGES = ("supports", "blocks")
@@ -26,7 +26,7 @@ _PAIR = re.compile(r"([A-Za-z][\w.-]{0,63}):(?:[ \t]+(.*)|[ \t]*)\Z")
 _Words = list[Annotated[str, Meta(min_length=1, max_length=300)]]
 
 
-class Draft(NamedTuple):
+class GivenCard(NamedTuple):
     """A card as given by the caller; None for fields left out."""
 
     id: str | None
@@ -54,7 +54,7 @@ class _Shape(Value, frozen=True, kw_only=True):
     blocks: _Words | str | None = None
 
 
-def parse_card(card: Json | str, *, field: str = "card", forced: str | None = None) -> Draft:
+def parse_card(card: Json | str, *, field: str = "card", forced: str | None = None) -> GivenCard:
     """The draft in a caller's card; `forced` overrides its type."""
     given = _fields(card) if isinstance(card, str) else dict(card)
     if "card_id" in given:
@@ -81,7 +81,7 @@ def parse_card(card: Json | str, *, field: str = "card", forced: str | None = No
     if forced is not None:
         kind = forced
     tags = _words(shape.tags)
-    return Draft(
+    return GivenCard(
         id=shape.id,
         type=kind,
         title=_clean(shape.title),

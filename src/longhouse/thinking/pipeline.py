@@ -68,6 +68,7 @@ def seed(tx: Tx, req: Seed) -> Seeded:
     also="pipeline",
     op="reasoning.pipeline",
     writes=True,
+    additive=True,
     example=Pipeline(
         frame="Search has been slow since the last release.",
         hypothesis="The new index is not used.",

@@ -21,7 +21,7 @@ from longhouse.memory.types.graph import EdgeUpsert, Node, Op
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import card_in
 from longhouse.thinking.moves import rewritten
-from longhouse.thinking.parsing import Draft
+from longhouse.thinking.parsing import GivenCard
 from longhouse.thinking.places import Place, place_of
 from longhouse.thinking.room import room
 from longhouse.thinking.types.cards import (
@@ -45,6 +45,7 @@ _ARGUMENTS = ("supports", "blocks")
 @room.command(
     "think.publish",
     writes=True,
+    additive=True,
     idempotent=True,
     example=Publish(card_id="CARD-D1", pin=True),
 )
@@ -60,7 +61,7 @@ def publish(tx: Tx, req: Publish) -> Published:
     if tx.actor:
         origin["agent_id"] = tx.actor
     meta = {**(source.meta or {}), "published_from": origin}
-    draft = Draft(
+    draft = GivenCard(
         id=published_id,
         type=source.type,
         title=source.title,

@@ -37,17 +37,17 @@ _LOOKED_AT = 400
 OPEN = frozenset({"open"})
 
 
-class Chosen(NamedTuple):
+class ChosenView(NamedTuple):
     """The view that a request asks for, and whether it shows drafts."""
 
     view: View
     drafts: bool
 
 
-def lens_of(req: Any) -> Chosen:
+def lens_of(req: Any) -> ChosenView:
     """`smart` with a context budget, else `explore`; `audit` shows drafts."""
     view: View = req.view or ("smart" if req.context_budget is not None else "explore")
-    return Chosen(view, req.all_lanes or req.include_drafts or view == "audit")
+    return ChosenView(view, req.all_lanes or req.include_drafts or view == "audit")
 
 
 class Looker:

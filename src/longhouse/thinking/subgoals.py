@@ -9,7 +9,7 @@ from longhouse.memory.types.graph import EdgeUpsert, Node
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import card_in, cards_in
 from longhouse.thinking.moves import rewritten
-from longhouse.thinking.parsing import Draft, parse_card
+from longhouse.thinking.parsing import GivenCard, parse_card
 from longhouse.thinking.places import Place, place_of
 from longhouse.thinking.room import room
 from longhouse.thinking.types.cards import CloseSubgoal, OpenSubgoal, SubgoalClosed, SubgoalOpened
@@ -25,6 +25,7 @@ _MOST_DEEP = 32
 @room.command(
     "think.subgoal.open",
     writes=True,
+    additive=True,
     idempotent=True,
     example=OpenSubgoal(question_id="CARD-Q1", title="Which requests miss the cache?"),
 )
@@ -48,7 +49,7 @@ def open_subgoal(tx: Tx, req: OpenSubgoal) -> SubgoalOpened:
     for child in _children(tx, graph, question.id):
         if child.title == title and is_active(child.status):
             return _opened(place, child.id, question.id)
-    draft = Draft(
+    draft = GivenCard(
         id=None,
         type="question",
         title=title,

@@ -35,6 +35,7 @@ _MOST_WARNINGS = 2
     "think.trace.step",
     also="trace step think.trace.add",
     writes=True,
+    additive=True,
     example=AddStep(step="Read the profile", message="Most time is in the search page."),
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
 )
@@ -57,6 +58,7 @@ def add_step(tx: Tx, req: AddStep) -> TraceAdded:
     "think.trace.sequential.step",
     also="sequential sequentialthinking thought",
     writes=True,
+    additive=True,
     example=AddThought(
         thought="The index is missing.", thoughtNumber=1, totalThoughts=3, nextThoughtNeeded=True
     ),

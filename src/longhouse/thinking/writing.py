@@ -29,7 +29,7 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.anchors import register_missing
 from longhouse.thinking.citing import cite, refs_in
 from longhouse.thinking.finding import cards_in, find_card, unknown_card
-from longhouse.thinking.parsing import Draft
+from longhouse.thinking.parsing import GivenCard
 from longhouse.thinking.places import Place
 from longhouse.thinking.room import sql
 from longhouse.thinking.types.cards import CardsApplied, CardWritten
@@ -44,7 +44,7 @@ FORMAT = "think_card"
 def write_card(
     tx: Tx,
     place: Place,
-    draft: Draft,
+    draft: GivenCard,
     *,
     supports: Sequence[str] = (),
     blocks: Sequence[str] = (),
@@ -142,7 +142,9 @@ def _existing(tx: Tx, view: View, card_id: str | None) -> Node | None:
     return node
 
 
-def _scoped(draft: Draft, before: Node | None, place: Place) -> tuple[list[str], dict[str, Any]]:
+def _scoped(
+    draft: GivenCard, before: Node | None, place: Place
+) -> tuple[list[str], dict[str, Any]]:
     """The tags and meta to store: the draft's over the existing ones, plus the step's."""
     old = before.tags if before else []
     tags = set(old if draft.tags is None else draft.tags)

@@ -286,10 +286,10 @@ def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
 
     if missing_proof(step, proofs) or not is_shown(step, proofs):
         done_when = "; ".join(step.detail.success_criteria) or step.title
+        criteria = f" (done when: {clip(done_when, 120)!r})" if done_when != step.title else ""
         return Suggestion(
             GetRadar(task=step.task_id),
-            f"do {clip(step.title, 60)!r} (done when: {clip(done_when, 120)!r}), "
-            "then close it with proof: "
+            f"do {clip(step.title, 60)!r}{criteria}, then close it with proof: "
             f'tasks.macro.close.step task={step.task_id} proof="CMD: … (exit 0)"',
         )
     wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)

@@ -24,7 +24,7 @@ from longhouse.work.types.entities import (
     Task,
 )
 
-__all__ = ["apply_edit", "complete", "entity_moved"]
+__all__ = ["apply_edit", "entity_moved", "move"]
 
 
 _TARGET = (*Target.__struct_fields__, "expected_revision")
@@ -162,14 +162,8 @@ def _plan(tx: Tx, plan: str | None) -> Row:
     return plan_row(tx, entity)
 
 
-@room.command(
-    "tasks.complete",
-    also="finish close end tasks.set.status cancel park reopen tasks.task.close resolve",
-    writes=True,
-    example=Complete(task="TASK-001"),
-)
-def complete(tx: Tx, req: Complete) -> EntityMoved:
-    """Move a plan or task to another state; a task with open steps cannot be DONE."""
+def move(tx: Tx, req: Complete) -> EntityMoved:
+    """Move a plan or task to another state; the desk settles what hangs on it."""
     row = entity_of(tx, req)
     entity = row["plan_id"] if is_plan(row) else row["task_id"]
     until = _parked_until(tx, req, row)

@@ -37,10 +37,14 @@ __all__ = [
     "gone_ops",
     "gone_task_ops",
     "happened",
+    "last_acted_on",
     "step_ops",
     "task_ops",
     "timeline",
 ]
+
+NEWEST = 500
+"""How many events are searched for what somebody did last."""
 
 
 STREAM = "work"
@@ -168,6 +172,12 @@ def step_ops(step: Step) -> list[Op]:
     ]
 
 
+def last_acted_on(tx: Tx, actor: str) -> list[str]:
+    """The tasks that an actor changed lately, latest first."""
+    rows = tx.all(sql.acted_on_last, actor=actor, newest=NEWEST, limit=5)
+    return [row["subject"] for row in rows]
+
+
 def gone_ops(steps: Sequence[Step]) -> list[Op]:
     """Delete the nodes and edges of removed steps."""
     ops: list[Op] = []
@@ -240,7 +250,7 @@ def _history_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.history",
-    also="log timeline audit",
+    also="log timeline audit events",
     example=GetHistory(task="TASK-001"),
     lines=_history_lines,
     trim=[Drop("operations.payload"), Pop("operations", leave=1, cursor="seq")],

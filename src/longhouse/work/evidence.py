@@ -23,6 +23,7 @@ __all__ = ["captured"]
     also=("evidence proof prove tasks.evidence.add tasks.proof.add attach tasks.step.proof"),
     op="evidence.capture",
     writes=True,
+    additive=True,
     example=Capture(task="TASK-001", checks=["CMD: make test (exit 0)"], checkpoint="tests"),
 )
 def evidence_capture(tx: Tx, req: Capture) -> StepMoved:

@@ -11,7 +11,7 @@ from longhouse.memory.targeting import set_focus as store_focus
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.work.events import happened
-from longhouse.work.lookup import entity_row, given_id, where_to_start
+from longhouse.work.lookup import entity_row, given_id, where_to_look
 from longhouse.work.room import room
 from longhouse.work.targets import known_target
 from longhouse.work.types.focus import ClearFocus, Focus, FocusMoved, GetFocus, SetFocus
@@ -33,8 +33,9 @@ def get_focus(tx: Tx, req: GetFocus) -> Focus:
 
 @room.command(
     "tasks.focus.set",
-    also="select switch checkout use pick",
+    also="select switch checkout use pick focus",
     writes=True,
+    additive=True,
     idempotent=True,
     example=SetFocus(task="TASK-001"),
 )
@@ -44,7 +45,7 @@ def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
     if entity is None:
         raise InvalidInput(
             "task: expected what to focus on (missing); fix: task=TASK-001",
-            suggest=where_to_start(tx),
+            suggest=where_to_look(tx),
         )
     entity_row(tx, entity)
     return FocusMoved(previous=_move(tx, entity), focus=entity)

@@ -91,7 +91,7 @@ def _held(tx: Tx, step: Step) -> StepLeaseHeld:
 
 @room.command(
     "tasks.step.lease.get",
-    also="tasks.step.lease tasks.lease.get tasks.step.owner",
+    also="tasks.step.lease tasks.lease.get tasks.step.owner lease",
     example=GetLease(task="TASK-001", path="s:0"),
 )
 def get_lease(tx: Tx, req: GetLease) -> LeaseShown:
@@ -104,6 +104,7 @@ def get_lease(tx: Tx, req: GetLease) -> LeaseShown:
     "tasks.step.lease.claim",
     also="claim take lock lease tasks.step.claim tasks.step.lock tasks.step.take",
     writes=True,
+    additive=True,
     example=ClaimLease(task="TASK-001"),
     idempotent=True,
 )
@@ -142,6 +143,7 @@ def claim_lease(tx: Tx, req: ClaimLease) -> LeaseShown:
     "tasks.step.lease.renew",
     also="renew tasks.lease.renew tasks.step.renew",
     writes=True,
+    additive=True,
     example=RenewLease(task="TASK-001"),
 )
 def renew_lease(tx: Tx, req: RenewLease) -> LeaseShown:

@@ -81,6 +81,7 @@ def _fix(tx: Tx, finding: LintFinding) -> FixUp:
         id=finding.patch_id,
         purpose=finding.issue.recovery,
         apply={"tool": action.tool, "args": action.args},
+        missing=action.missing,
     )
 
 

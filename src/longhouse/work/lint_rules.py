@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from longhouse.kernel.values import Request, Value
+from longhouse.kernel.values import Draft, Request, Value
 from longhouse.store.tx import Tx
 from longhouse.work.listing import tasks_page
 from longhouse.work.radar import ACTIVE_LIMIT, Scene
@@ -17,7 +18,7 @@ from longhouse.work.receipts import missing_checkpoints, missing_proof
 from longhouse.work.states import CLOSED, RANK
 from longhouse.work.types.changing import Block, Complete, EditChecklist, Patch, PatchOp, Verify
 from longhouse.work.types.creating import Decompose
-from longhouse.work.types.entities import NewStep, Plan, Step, Task
+from longhouse.work.types.entities import Plan, Step, Task
 from longhouse.work.types.lint import Kind, LintIssue, Severity
 
 __all__ = ["PATCH_ORDER", "LintFinding", "findings"]
@@ -46,7 +47,7 @@ class LintFinding(Value, frozen=True, kw_only=True):
 
     issue: LintIssue
     patch: str | None = None
-    request: Request | None = None
+    request: Request | Draft | None = None
 
     @property
     def patch_id(self) -> str:
@@ -71,9 +72,7 @@ def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[LintFinding]:
             "the plan has no checklist",
             "list the parts of the plan",
             "seed_checklist",
-            EditChecklist(
-                plan=plan.id, steps=["Agree on the goal", "Do the work", "Show that it works"]
-            ),
+            Draft(EditChecklist, {"plan": plan.id}, ["steps"]),
         )
     if plan.current > len(plan.checklist):
         yield _found(
@@ -109,9 +108,6 @@ def _of_task(scene: Scene, task: Task) -> Iterator[LintFinding]:
     if not _anchored(task):
         yield _anchor(task, "MISSING_ANCHOR")
     if not scene.tree.by_id:
-        first = NewStep(
-            title=task.title, success_criteria=["It is proven to work"], tests=["The tests pass"]
-        )
         yield _found(
             "actionless",
             "NO_STEPS",
@@ -119,7 +115,7 @@ def _of_task(scene: Scene, task: Task) -> Iterator[LintFinding]:
             "the task has no steps",
             "split it into steps",
             "seed_steps",
-            Decompose(task=task.id, steps=[first]),
+            Draft(Decompose, {"task": task.id}, ["steps"]),
         )
         return
     open_steps = list(scene.tree.open_steps())
@@ -160,7 +156,6 @@ def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
             "state when it counts as done",
             "seed_success_criteria",
             "success_criteria",
-            ["It is proven to work"],
         )
     if not step.detail.tests:
         yield _field(
@@ -171,7 +166,6 @@ def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
             "state how to test it",
             "seed_tests",
             "tests",
-            ["The tests pass"],
         )
     if not step.detail.next_action:
         yield _field(
@@ -182,7 +176,6 @@ def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
             "write down the next action",
             "set_next_action",
             "next_action",
-            f"Start: {step.title}",
         )
     if research and not step.detail.stop_criteria:
         yield _field(
@@ -193,7 +186,6 @@ def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
             "state when to stop",
             "set_stop_criteria",
             "stop_criteria",
-            "Stop after two hours, or with one answer.",
         )
 
 
@@ -238,18 +230,24 @@ def _anchored(task: Task) -> bool:
 
 
 def _anchor(task: Task, code: str) -> LintFinding:
-    """Suggest an area tag: the title's prefix before a colon, else `core`."""
+    """Suggest an area tag: the title's prefix before a colon, if it has one."""
     head = task.title.partition(":")[0] if ":" in task.title else ""
-    slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64] or "core"
-    op = PatchOp(op="append", field="tags", value=f"a:{slug}")
+    slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64]
+    op: dict[str, Any] = {"op": "append", "field": "tags"}
+    request: Request | Draft = Draft(
+        Patch, {"task": task.id, "kind": "task_detail", "ops": [op]}, ["ops[0].value"]
+    )
+    if slug:
+        tag = PatchOp(op="append", field="tags", value=f"a:{slug}")
+        request = Patch(task=task.id, kind="task_detail", ops=[tag])
     return _found(
         "unnavigable",
         code,
         task.id,
         "no tag names its area",
-        f"tag it with its area, such as a:{slug}",
+        f"tag it with its area, such as a:{slug or 'core'}",
         "missing_anchor",
-        Patch(task=task.id, kind="task_detail", ops=[op]),
+        request,
     )
 
 
@@ -261,10 +259,17 @@ def _field(
     recovery: str,
     patch: str,
     field: str,
-    value: object,
+    value: object = None,
 ) -> LintFinding:
-    op = PatchOp(op="set", field=field, value=value)
-    request = Patch(task=step.task_id, step_id=step.step_id, ops=[op])
+    """A field to set; without a value only the people of the task can say what it is."""
+    request: Request | Draft
+    if value is None:
+        op: dict[str, Any] = {"op": "set", "field": field}
+        known = {"task": step.task_id, "step_id": step.step_id, "ops": [op]}
+        request = Draft(Patch, known, ["ops[0].value"])
+    else:
+        set_ = PatchOp(op="set", field=field, value=value)
+        request = Patch(task=step.task_id, step_id=step.step_id, ops=[set_])
     return _found(kind, code, step.step_id, message, recovery, patch, request)
 
 
@@ -275,7 +280,7 @@ def _found(
     message: str,
     recovery: str,
     patch: str | None = None,
-    request: Request | None = None,
+    request: Request | Draft | None = None,
     severity: Severity = "warning",
 ) -> LintFinding:
     issue = LintIssue(

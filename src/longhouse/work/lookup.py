@@ -6,9 +6,11 @@ with suggestions. Nothing here moves the focus.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput, RevisionMismatch, Suggestion, UnknownId
+from longhouse.kernel.values import Draft, Request
 from longhouse.memory.targeting import standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -30,6 +32,7 @@ __all__ = [
     "task_row",
     "touch",
     "tree_of",
+    "where_to_look",
     "where_to_start",
 ]
 
@@ -72,8 +75,9 @@ def id_of(tx: Tx, req: Target[Any]) -> str:
     if found is None:
         raise InvalidInput(
             "target: expected a task or plan, or a focus; fix: task=TASK-001",
-            recovery="pass task=TASK-…, or set a focus with tasks.focus.set",
-            suggest=where_to_start(tx),
+            recovery="pass task=TASK-…, set a focus with tasks.focus.set, or start a task with "
+            "tasks.macro.start",
+            suggest=where_to_look(tx),
         )
     return found
 
@@ -82,19 +86,34 @@ def where_to_start(tx: Tx) -> list[Suggestion]:
     """Suggest a ready task to focus on, or a new task if none is ready."""
     from longhouse.work.types.focus import SetFocus
 
+    return _about_ready(tx, lambda row: (SetFocus(task=row["task_id"]), f"focus on {_title(row)}"))
+
+
+def where_to_look(tx: Tx) -> list[Suggestion]:
+    """For a call that names no task: look at what is ready, which changes nothing."""
+    from longhouse.work.types.views import GetRadar
+
+    def look(row: Row) -> tuple[Request, str]:
+        why = f"see {_title(row)!r}; pass task={row['task_id']} or focus on it"
+        return GetRadar(task=row["task_id"]), why
+
+    return _about_ready(tx, look)
+
+
+def _about_ready(tx: Tx, call: Callable[[Row], tuple[Request, str]]) -> list[Suggestion]:
+    """A call about each of the first ready tasks, or a new task if none is ready."""
     rows = tx.all(
         sql.tasks_ready_page, after=0, now=tx.now_ms, assignee=None, plan_id=None, limit=2
     )
-    if not rows:
-        return something_new(tx)
-    return [
-        Suggestion(
-            SetFocus(task=row["task_id"]),
-            f"focus on {row['title'][:60]}",
-            priority="low" if index else "high",
-        )
+    made = [
+        Suggestion(*call(row), priority="low" if index else "high")
         for index, row in enumerate(rows)
     ]
+    return made or something_new(tx)
+
+
+def _title(row: Row) -> str:
+    return str(row["title"])[:60]
 
 
 def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
@@ -102,8 +121,7 @@ def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
     start = "tasks.macro.start"
     if start not in tx.facts.registry:
         return []
-    title = "Next task" if tx.one(sql.event_last) else "First task"
-    begin = tx.facts.registry.request_of(start)(task_title=title)
+    begin = Draft(tx.facts.registry.request_of(start), {}, ["task_title"])
     return [Suggestion(begin, "start a task", priority=priority, action_id=f"next::{start}")]
 
 

@@ -43,7 +43,8 @@ ENDLESS = 1_000
 _LISTS = ("done", "remaining", "risks")
 
 
-@room.opens(r"(?:TASK|PLAN)-[0-9]{3,15}", "a task or plan, like TASK-001")
+@room.opens("task", r"TASK-[0-9]{3,15}", "a task", "TASK-001")
+@room.opens("plan", r"PLAN-[0-9]{3,15}", "a plan", "PLAN-001")
 def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
     """A task or plan: its current state and the next step."""
     scene = scene_of(tx, entity_row(tx, match[0]))
@@ -73,7 +74,12 @@ def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
     )
 
 
-@room.opens(r"(?P<entity>(?:TASK|PLAN)-[0-9]{3,15})@(?P<seq>[0-9]{1,16})", "an event of a task")
+@room.opens(
+    "task_event",
+    r"(?P<entity>(?:TASK|PLAN)-[0-9]{3,15})@(?P<seq>[0-9]{1,16})",
+    "an event of a task",
+    "TASK-001@40",
+)
 def open_event(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
     """One event of a task or plan."""
     row = tx.one(sql.event_one, seq=int(match["seq"]))
@@ -87,7 +93,12 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
     return EventOpened(kind="task_event", ref=match[0], event=event_from(LogRow.from_row(row)))
 
 
-@room.opens(r"evt_(?P<seq>[0-9]{16})", "an event of a task by its id, like evt_0000000000000012")
+@room.opens(
+    "task_event_id",
+    r"evt_(?P<seq>[0-9]{16})",
+    "an event of a task by its id",
+    "evt_0000000000000012",
+)
 def open_event_id(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
     """One event, by the event id that `status` and `tasks.delta` show."""
     row = tx.one(sql.event_one, seq=int(match["seq"]))
@@ -101,7 +112,7 @@ def open_event_id(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
     return EventOpened(kind="task_event", ref=event.ref, event=event)
 
 
-@room.opens(r"STEP-[0-9A-F]{8,15}", "a step, like STEP-00000001")
+@room.opens("step", r"STEP-[0-9A-F]{8,15}", "a step", "STEP-00000001")
 def open_step(tx: Tx, req: Any, match: re.Match[str]) -> StepOpened:
     """A step: its criteria, tests and blockers, its proof, and who holds it."""
     row = tx.one(sql.step_by_id, step_id=match[0])

@@ -40,6 +40,7 @@ INBOX = "Inbox"
     also="create add tasks.task.create tasks.plan.new tasks.plan.add plans.create make",
     op="plan.create",
     writes=True,
+    additive=True,
     example=CreatePlan(title="Faster search"),
 )
 def create_plan(tx: Tx, req: CreatePlan) -> PlanCreated:

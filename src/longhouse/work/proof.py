@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from longhouse.kernel.refs import ref_grammar
 from longhouse.kernel.values import Value
 
 __all__ = ["RESOLVED", "SHAPES", "Evidence", "Kind", "Receipt", "evidence_from_line"]
@@ -23,7 +24,6 @@ _BULLET = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _TAG = re.compile(r"^(CMD|LINK|HASH|REF|JOB|TOOL|NOTE)\s*:\s*(.*)$", re.IGNORECASE | re.DOTALL)
 _LINK = re.compile(r"(?:https?|file)://\S+\Z", re.IGNORECASE)
 _HASH = re.compile(r"(?:sha256:)?[0-9a-f]{64}\Z|(?:sha1:|git:)[0-9a-f]{40}\Z", re.IGNORECASE)
-_REF = re.compile(r"(?:(?:CARD|TASK|PLAN|JOB|ART|PROC)-|artifact:)\S+\Z|[^\s@]+@[0-9]+\Z")
 _EXIT = re.compile(
     r"[(\[]?(?:exit(?:ed)?(?: code| status)?|=>|rc)[ :=]*(\d{1,3})[)\]]?\s*\Z", re.IGNORECASE
 )
@@ -75,8 +75,8 @@ def evidence_from_line(line: str) -> Evidence | None:
         kind = "link"
     elif _HASH.match(text):
         kind = "hash"
-    elif _REF.match(text):
-        kind = "job" if re.match(r"JOB-[0-9]+\Z", text) else "ref"
+    elif ref_grammar().resembles(text):
+        kind = "job" if ref_grammar().is_a("job", text) else "ref"
     code = _EXIT.search(text) if kind == "cmd" else None
     if code is not None and (ran := text[: code.start()].rstrip()):
         return Evidence(kind="cmd", text=ran, exit_code=int(code[1]))

@@ -306,6 +306,14 @@ FROM log WHERE ws = :ws AND seq = :seq AND stream = 'work'
 -- The newest event of any plan or task.
 SELECT seq, ts_ms FROM log WHERE ws = :ws AND stream = 'work' ORDER BY seq DESC LIMIT 1
 
+-- name: acted_on_last
+-- The tasks that an actor changed within the newest events, latest first.
+SELECT subject FROM (
+    SELECT seq, subject, actor FROM log WHERE ws = :ws AND stream = 'work'
+    ORDER BY seq DESC LIMIT :newest
+) AS recent
+WHERE actor = :actor AND subject LIKE 'TASK-%' GROUP BY subject ORDER BY MAX(seq) DESC LIMIT :limit
+
 -- name: parked_due
 -- How many parked tasks of a plan are due.
 SELECT COUNT(*) FROM tasks

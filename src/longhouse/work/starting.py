@@ -29,6 +29,7 @@ __all__ = ["TEMPLATES", "bootstrap", "template_named"]
     "tasks.bootstrap",
     also="setup",
     writes=True,
+    additive=True,
     example=Bootstrap(task_title="Index the search", template="basic-task"),
 )
 def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
@@ -79,6 +80,7 @@ def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
 @room.command(
     "tasks.scaffold",
     writes=True,
+    additive=True,
     example=Scaffold(template="basic-task", title="Index the search"),
 )
 def scaffold(tx: Tx, req: Scaffold) -> Scaffolded:

@@ -54,6 +54,7 @@ _BULLET = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\[[ xX]?\]\s+)?")
     ),
     op="plan.decompose",
     writes=True,
+    additive=True,
     example=Decompose(
         task="TASK-001",
         steps=[NewStep(title="Measure", success_criteria=["The slow query is named"])],
@@ -292,6 +293,7 @@ def _normal(lines: list[str]) -> list[str]:
     "tasks.note",
     also="comment tasks.note.add tasks.notes.add tasks.step.note tasks.log.note",
     writes=True,
+    additive=True,
     example=Note(task="TASK-001", note="The index helps: 40 ms to 3 ms."),
 )
 def note(tx: Tx, req: Note) -> StepMoved:
@@ -311,8 +313,9 @@ def note(tx: Tx, req: Note) -> StepMoved:
 
 @room.command(
     "tasks.block",
-    also="tasks.step.block blocked unblock",
+    also="tasks.step.block blocked unblock:blocked=false",
     writes=True,
+    additive=True,
     example=Block(task="TASK-001", reason="Waiting for access."),
 )
 def block(tx: Tx, req: Block) -> StepMoved:

@@ -9,7 +9,7 @@ import msgspec
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
-from longhouse.kernel.values import Request
+from longhouse.kernel.values import Draft, Request
 from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
 from longhouse.memory.targeting import standing
 from longhouse.store.engine import Row
@@ -21,7 +21,7 @@ from longhouse.work.proof import Receipt
 from longhouse.work.radar import Scene, scene_of, steps_of
 from longhouse.work.room import room, sql
 from longhouse.work.types.creating import Decompose
-from longhouse.work.types.entities import NewStep, Plan, Target, Task
+from longhouse.work.types.entities import Plan, Target, Task
 from longhouse.work.types.views import (
     ContextPack,
     ContextPacked,
@@ -152,8 +152,7 @@ def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
     if not isinstance(target, Task):
         return _next_of_plan(tx, target)
     if not scene.tree.by_id:
-        first = NewStep(title=target.title, success_criteria=["It is proven to work"])
-        return Suggestion(Decompose(task=target.id, steps=[first]), "add a first step")
+        return Suggestion(Draft(Decompose, {"task": target.id}, ["steps"]), "add a first step")
     if scene.first_open is None:
         return Suggestion(Complete(task=target.id), "finish the task")
     held = scene.step_focus.lease if scene.step_focus else None

@@ -30,6 +30,7 @@ from hypothesis.stateful import (
 from longhouse.runner.host import loop
 from longhouse.runner.host.door import SOCKET
 from longhouse.runner.host.loop import Host
+from longhouse.runner.host.refusals import HostRefused
 
 MOST_TURNS = 30
 GONE = b"gone"
@@ -43,11 +44,16 @@ class FakeTask:
         self.root = self.terminal = self.feeds_at = None
         self.wakes_at: float | None = None
         self.is_foreign = self.needs_tree = False
-        self.is_hashed = True
+        self.is_hashed = self.is_begun = True
         self.ops: list[str] = []
 
     def record(self, _kind: str) -> dict[str, Any]:
         return {"pid": 1}
+
+    def confirm(self) -> None:
+        self.is_begun = False
+        if self.fails == "confirm":
+            raise HostRefused("no such program")
 
     def control(self, asked: dict[str, Any]) -> dict[str, Any]:
         if self.fails == "control":
@@ -167,12 +173,20 @@ class HostLoop(RuleBasedStateMachine):
             if is_heard:
                 self.turn()
 
-    @rule(visitor=visitors, many=st.integers(1, 3), fails=st.sampled_from(["", "", "start"]))
-    def spawn(self, visitor: Visitor, many: int, fails: str) -> None:
+    @rule(
+        visitor=visitors,
+        many=st.integers(1, 3),
+        fails=st.sampled_from(["", "", "start", "confirm"]),
+        together=st.booleans(),
+    )
+    def spawn(self, visitor: Visitor, many: int, fails: str, together: bool = False) -> None:
         if not visitor.half:
-            asks = [{"do": "spawn", "task": next(self.names)} for _ in range(many)]
+            tasks = [{"task": next(self.names)} for _ in range(many)]
+            asks: list[dict[str, Any]] = [{"do": "spawn", **one} for one in tasks]
+            if together:
+                asks = [{"do": "spawn_many", "tasks": tasks}]
             self.fails = fails
-            visitor.say(b"".join(json.dumps(one).encode() + b"\n" for one in asks), many)
+            visitor.say(b"".join(json.dumps(one).encode() + b"\n" for one in asks), len(asks))
             if fails:
                 self.turn()
                 self.fails = ""

@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from longhouse.runner.host.logs import gap_of
-from tests.runner.host.kit import Hosted, lives
+from tests.runner.host.kit import PLAIN, Hosted, lives
 from tests.runner.processes import until
 
 
@@ -230,3 +230,33 @@ def test_a_host_that_is_told_to_stop_ends_its_tasks_first(host: Hosted) -> None:
     ended = host.ended(task)
     assert (ended["signal"], ended["cause"]) == ("TERM", "host_stopped")
     until(lambda: not lives(pid), "the host has left")
+
+
+def test_of_several_tasks_started_together_one_without_a_program_stops_no_other(
+    host: Hosted,
+) -> None:
+    asked = {**PLAIN, "root": str(host.root), "env": {"PATH": os.environ["PATH"]}}
+    tasks = [
+        {**asked, "task": "PROC-001", "argv": ["bash", "-c", "exit 3"]},
+        {**asked, "task": "PROC-002", "argv": ["no-such-program"]},
+        {**asked, "task": "../PROC-003", "argv": ["true"]},
+        {**asked, "task": "PROC-004", "argv": ["true"], "cwd": "missing"},
+        {**asked, "task": "PROC-005", "argv": ["bash", "-c", "echo five"]},
+    ]
+    said = host.client.ask("spawn_many", tasks=tasks)["tasks"]
+    assert ["error" in one for one in said] == [False, True, True, True, False]
+    assert said[1]["error"] == "no-such-program: No such file or directory"
+    assert host.ended("PROC-001")["code"] == 3
+    assert host.ended("PROC-005")["code"] == 0
+    assert host.log("PROC-005") == b"five\n"
+    assert host.records("PROC-002")[-1]["cause"] == "unstarted"
+    again = host.client.ask("spawn_many", tasks=tasks[:1])["tasks"]
+    assert again == [{"task": "PROC-001", "pid": said[0]["pid"], "again": True}]
+
+
+def test_an_earlier_speaker_starts_nothing_among_several_tasks(host: Hosted) -> None:
+    host.client.ask("fence", revision=7)
+    asked = {**PLAIN, "root": str(host.root), "env": {}, "task": "PROC-001", "argv": ["true"]}
+    said = host.client.ask("spawn_many", revision=6, tasks=[asked])
+    assert said["later"], said
+    assert not (host.folder / "PROC-001").exists()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.runner.processes import RunnerProcess, until
+from tests.runner.processes import RunnerProcess, join, until
 from tests.runner.tool_tasks.kit import TaskDesk
 from tests.surfaces.serving import Served
 
@@ -35,6 +35,8 @@ def start(desk: TaskDesk, there: Path) -> Iterator[Start]:
     def one(name: str) -> RunnerProcess:
         token = desk.base / ".longhouse" / "token"
         flags: dict[str, Any] = {"policy": "full-auto", "root": there, "token_file": token}
+        if not runners:
+            join(desk, there, **flags)
         runners.append(RunnerProcess(there, name, url=desk.served.url, **flags))
         return runners[-1]
 
@@ -181,6 +183,7 @@ def test_of_several_hosts_on_one_database_each_reads_what_runs_on_another(
     try:
         one.runner("r1", db=fresh_postgres_url)
         task = one.bash("echo here; until [ -e stop ]; do sleep 0.02; done; echo the end")
+        two("workspace.bind")
         waited = two("tool.task_wait", task_id=task, until="line", pattern="here")
         assert waited["reached"]
         assert text_of(two, task) == text_of(one, task) == "here\n"

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from longhouse.kernel.errors import Conflict, StoreError
+from longhouse.kernel.errors import Conflict, InvalidInput, StoreError
 from longhouse.processes.facts import ProcessFacts
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.tool_tasks.speaker import TaskSpeaker
+from longhouse.runner.tool_tasks.starting import RunnerPolicy
 from tests.runner.kit import Rig
 from tests.runner.processes import until
 
@@ -22,12 +23,19 @@ class Speaking:
     """A running speaker, and what the house knows about its tasks."""
 
     def __init__(
-        self, rig: Rig, policy: str = "full-auto", *, begin: bool = True, **context: Any
+        self,
+        rig: Rig,
+        policy: str | None = "full-auto",
+        *,
+        run_only: str = "",
+        begin: bool = True,
+        **context: Any,
     ) -> None:
         self.rig = rig
         facts = rig.house.facts
         facts.put(facts.of(ProcessFacts)._replace(profile="full-auto"))
-        self.speaker = TaskSpeaker(rig.context._replace(policy=policy, **context))
+        own = RunnerPolicy.of(policy, run_only)
+        self.speaker = TaskSpeaker(rig.context._replace(policy=own, **context))
         if begin:
             self.speaker.start()
 
@@ -112,6 +120,61 @@ def test_a_runner_whose_policy_refuses_starts_nothing(speaking: Callable[..., Sp
     task = at.spawn("touch", "was-here")
     assert at.ended(task)["cause"] == "policy_denied"
     assert not (at.rig.context.root / "was-here").exists()
+
+
+def test_a_runner_without_a_policy_of_its_own_follows_the_servers(
+    speaking: Callable[..., Speaking],
+) -> None:
+    at = speaking(policy=None)
+    task = at.spawn("true")
+    assert at.ended(task)["exit_code"] == 0
+    frames = at.rig("tool.task_stream_events", task_id=task)["frames"]
+    decided = [one for one in frames if one["type"] == "tool_policy_decided"]
+    assert {one["profile"] for one in decided} == {"full-auto"}
+
+
+@pytest.mark.parametrize("policy", [None, "full-auto"])
+def test_no_server_extends_what_the_runner_alone_may_run(
+    speaking: Callable[..., Speaking], policy: str | None
+) -> None:
+    """The server allows everything, and says so with a rule; the runner has been told better."""
+    at = speaking(policy=policy, run_only="exec echo *; env CI")
+    at.rig("tool.policy_allow", tool="bash")
+    at.rig("tool.policy_allow", tool="exec", pattern="touch *")
+    at.rig("tool.policy_allow", tool="env")
+    for argv, env in (
+        (("touch", "was-here"), {}),
+        (("bash", "-c", "touch was-here"), {}),
+        (("echo", "x"), {"LD_PRELOAD": "./evil.so"}),
+        (("echo", "x"), {"CI": {"from": "env:HOME"}}),
+    ):
+        ended = at.ended(at.spawn(*argv, env=env))
+        assert ended["cause"] == "policy_denied", argv
+        assert ended["error"].startswith("run_only.")
+    assert not (at.rig.context.root / "was-here").exists()
+    assert at.ended(at.spawn("echo", "fine", env={"CI": "1"}))["exit_code"] == 0
+
+
+def test_the_rules_that_count_are_those_at_the_claim(speaking: Callable[..., Speaking]) -> None:
+    """A task that one rule allowed when it was requested, and another when it was claimed."""
+    at = speaking(policy="safe", begin=False)
+    facts = at.rig.house.facts
+    facts.put(facts.of(ProcessFacts)._replace(profile="safe"))
+    first = at.rig("tool.policy_allow", tool="exec", pattern="true")["rule"]["id"]
+    task = at.spawn("true")
+    at.rig("tool.policy_withdraw", rule=first)
+    second = at.rig("tool.policy_allow", tool="exec", pattern="tru*")["rule"]["id"]
+    at.speaker.start()
+    assert at.ended(task)["exit_code"] == 0
+    frames = at.rig("tool.task_stream_events", task_id=task)["frames"]
+    decided = [one["rule"] for one in frames if one["type"] == "tool_policy_decided"]
+    assert decided == [first, second]
+
+
+@pytest.mark.parametrize("text", ["make *", "rm", "bash make *; tool x", "jobs.create"])
+def test_a_list_of_programs_that_is_misspelled_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="run_only: "):
+        RunnerPolicy.of(None, text)
 
 
 def test_a_task_is_cancelled_through_the_host(speaking: Callable[..., Speaking]) -> None:

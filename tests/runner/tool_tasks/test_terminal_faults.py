@@ -261,12 +261,13 @@ def test_a_terminal_needs_a_rule_with_a_justification_where_the_profile_is_safe(
 def test_a_screen_of_a_runner_elsewhere_comes_from_its_frames_and_then_from_its_log(
     desk: TaskDesk, tmp_path: Path
 ) -> None:
-    from tests.runner.processes import RunnerProcess
+    from tests.runner.processes import RunnerProcess, join
 
     there = tmp_path / "there"
     there.mkdir()
     token = desk.base / ".longhouse" / "token"
     flags: dict[str, Any] = {"policy": "full-auto", "root": there, "token_file": token}
+    join(desk, there, **flags)
     runner = RunnerProcess(there, "far", url=desk.served.url, **flags)
     desk.folder = there / ".longhouse" / "tasks" / "acme"
     try:

@@ -71,8 +71,10 @@ def test_two_bridges_in_one_checkout_record_a_change_once(bridge: Start, repo: P
 def test_a_checkout_that_git_cannot_read_changes_no_answer_and_is_told_once(
     bridge: Start, tmp_path: Path
 ) -> None:
-    git(tmp_path, "init", "-q", "unborn")
-    client = bridge(cwd=tmp_path / "unborn", **EVERY_SECOND)
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / ".git").write_text("gitdir: gone\n")
+    client = bridge(cwd=broken, **EVERY_SECOND)
     assert client.ask("initialize", **HELLO)["result"]
     me = registered(client, "amber-otter")
     ends = time.monotonic() + PATIENCE_S
@@ -83,6 +85,20 @@ def test_a_checkout_that_git_cannot_read_changes_no_answer_and_is_told_once(
     assert client.close() == 0
     (line,) = client.process.stderr.read().decode().splitlines()
     assert line.startswith("longhouse: changed files are not reported: fatal: ")
+
+
+def test_a_checkout_without_a_commit_is_read_like_any_other(bridge: Start, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "unborn")
+    client = bridge(cwd=tmp_path / "unborn", **EVERY_SECOND)
+    registered(client, "amber-otter")
+
+    def change(number: int) -> None:
+        (tmp_path / "unborn/new.txt").write_text(f"{number}\n")
+
+    assert until_seen(client, {"new.txt"}, change) == [("new.txt", "amber-otter")]
+    assert client.close() == 0
+    assert client.process.stderr
+    assert client.process.stderr.read() == b""
 
 
 class Rig:

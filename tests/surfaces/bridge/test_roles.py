@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.bridge.kit import HELLO, Bridge, set_up
+from tests.surfaces.bridge.kit import HELLO, Bridge, longhouse, set_up
 
 
 def _jobs(client: Bridge, name: str, **args: Any) -> dict[str, Any]:
@@ -18,15 +18,22 @@ def _jobs(client: Bridge, name: str, **args: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("how", [(), ("--embedded",)])
 def test_a_client_works_and_does_not_lead(
-    bridge: Callable[..., Bridge], how: tuple[str, ...]
+    bridge: Callable[..., Bridge], store: Path, how: tuple[str, ...]
 ) -> None:
+    made = longhouse(store, "call", "jobs.create", "title=Theirs", "prompt=Do it")
+    theirs = made["result"]["job"]["id"]
+    longhouse(store, "down", text=True)
     client = bridge(*how)
     client.ask("initialize", **HELLO)
     client.notify("notifications/initialized")
-    job = _jobs(client, "create", title="Job", prompt="Do it")["result"]["job"]["id"]
-    refused = _jobs(client, "cancel", job=job)["error"]
+    refused = _jobs(client, "cancel", job=theirs)["error"]
     assert refused["code"] == "FORBIDDEN"
-    assert "longhouse init --role manager" in refused["recovery"]
+    assert f"{theirs} was created by another caller" in refused["message"]
+    own = _jobs(client, "create", title="Job", prompt="Do it")["result"]["job"]["id"]
+    requeued = _jobs(client, "requeue", job=own)["error"]
+    assert requeued["code"] == "FORBIDDEN"
+    assert "longhouse init --role manager" in requeued["recovery"]
+    assert _jobs(client, "cancel", job=own)["success"], "it created this one"
     token, _ = client.call(
         "system", op="call", cmd="system.token.create", args={"role": "operator"}
     )
@@ -51,5 +58,5 @@ def test_two_clients_are_two_callers(bridge: Callable[..., Bridge]) -> None:
     claim = _jobs(one, "claim", runner_id="by-hand")["result"]["job"]
     known = {"job": job, "runner_id": "by-hand", "claim_revision": claim["revision"]}
     stolen = _jobs(other, "complete", **known, status="DONE", summary="forged")["error"]
-    assert "with another token" in stolen["message"]
+    assert "on another connection of this client" in stolen["message"]
     assert _jobs(one, "report", **known, message="mine")["success"]

@@ -91,7 +91,7 @@ sys.exit(main(sys.argv[1:]))
             assert old.poll() is None
         assert running(store).version == "0.0.1"
         client = bridge()
-        status, failed = client.call("status")
+        status, failed = client.call("status", view="full")
         assert not failed
         assert status["result"]["server"]["version"] == running(store).version != "0.0.1"
         assert old.wait(20) == 0

@@ -321,7 +321,7 @@ def test_what_is_changed_and_not_reserved_is_shown_and_recorded(sh: Shell, repo:
     assert sh(*mine).out == "every changed file in this checkout is reserved\n"
 
 
-@pytest.mark.parametrize("trouble", ["no git", "no repository", "no commit", "a broken index"])
+@pytest.mark.parametrize("trouble", ["no git", "no repository", "a broken index"])
 def test_where_git_cannot_tell_what_is_changed_that_is_said_and_how_to_find_out(
     sh: Shell, repo: Path, monkeypatch: Any, trouble: str
 ) -> None:
@@ -333,13 +333,21 @@ def test_where_git_cannot_tell_what_is_changed_that_is_said_and_how_to_find_out(
         (repo / ".git" / "index").write_bytes(b"broken")
     else:
         shutil.rmtree(repo / ".git")
-    if trouble == "no commit":
-        git("init", "-q", cwd=repo)
     ran = sh("agent", "changes", "--agent", "amber-otter", "--json")
     assert ran.code == 4
     error = ran.json["error"]
     assert f"git cannot list the changes in {repo}: " in error["message"]
     assert f"git -C {repo} status" in error["recovery"]
+
+
+def test_before_the_first_commit_every_file_is_changed(sh: Shell) -> None:
+    git("init", "-q", cwd=sh.root)
+    sh("agent", "register", "--name", "amber-otter")
+    (sh.root / "notes.txt").write_text("x\n")
+    (sh.root / "staged.txt").write_text("x\n")
+    git("add", "staged.txt", cwd=sh.root)
+    seen = ok(sh("agent", "changes", "--agent", "amber-otter", "--json"))
+    assert sorted(one["path"] for one in seen["outside"]) == ["notes.txt", "staged.txt"]
 
 
 @pytest.mark.parametrize("own", ["a file", "in the work tree"])

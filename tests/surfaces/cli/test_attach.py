@@ -195,9 +195,38 @@ def test_keys_that_come_while_others_are_under_way_wait_and_go_together() -> Non
     for _ in range(2):
         assert not attachment._is_over()  # keys typed before detaching are still sent
         attachment._on_sent()
+        attachment._wake(SimpleNamespace(wakes_at=None))  # type: ignore[arg-type]
         attachment._send()
     assert sent == [b"a", b"bc"]
     assert attachment._is_over()
+
+
+def test_a_key_goes_at_once_and_those_right_after_it_go_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nobody: Any = None
+    terminal: Any = SimpleNamespace(size=(24, 80))
+    task = {"task_id": "PROC-001", "status": "running", "args": {}, "next_seq": 1}
+    attachment = attaching.Attachment(nobody, terminal, task)
+    sent: list[bytes] = []
+    now = [100.0]
+    monkeypatch.setattr("longhouse.surfaces.cli.attaching.time.monotonic", lambda: now[0])
+
+    def call(cmd: str, chunk_b64: str) -> Any:
+        sent.append(base64.b64decode(chunk_b64))
+        return SimpleNamespace(
+            ready=lambda: None, outcome=SimpleNamespace(error=None), wakes_at=None
+        )
+
+    attachment._call = call  # type: ignore[method-assign,assignment]
+    for ms, key in ((0, b"a"), (4, b"b"), (9, b"c"), (16, b""), (60, b"d")):
+        now[0] = 100 + ms / 1000
+        attachment._typed += key
+        attachment._wake(SimpleNamespace(wakes_at=None))  # type: ignore[arg-type]
+        attachment._send()
+        if attachment._sending is not None:
+            attachment._on_sent()  # the server answers at once
+    assert sent == [b"a", b"bc", b"d"]
 
 
 def test_a_last_frame_that_comes_together_with_the_end_of_the_stream_is_seen() -> None:

@@ -28,6 +28,7 @@ def tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LONGHOUSE_DB", str(tmp_path / "of-the-person.db"))
     monkeypatch.setenv("LONGHOUSE_DIR", str(tmp_path / "of-the-person"))
     return folder

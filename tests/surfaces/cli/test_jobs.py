@@ -14,26 +14,38 @@ from tests.surfaces.cli.conftest import Shell
 def test_a_job_that_nobody_can_run_yet_says_so(sh: Shell) -> None:
     made = sh("job", "create", "Look", "--prompt", "x", "--executor", "acme.shell").out
     assert "executor: no online runner offers acme.shell; none is online" in made
-    slip = sh("job", "create", "Look", "--prompt", "x", "--executor", "claude")
+    slip = sh("job", "create", "Look", "--prompt", "x", "--executor", "cloud 9")
     assert slip.code == 2
     assert "codex, claude_code, auto or a plug-in like acme.shell" in slip.err
+    assert "JOB-002" not in sh("job", "list").out
+
+
+def test_an_executor_under_another_name_is_understood_and_that_is_said(sh: Shell) -> None:
+    made = sh("job", "create", "Look", "--prompt", "x", "--executor", "claude")
+    assert made.out.splitlines()[:2] == [
+        "JOB-001 is queued",
+        "understood executor=claude as executor=claude_code",
+    ]
+    assert sh("job", "show", "JOB-001", "--json").json["data"]["job"]["kind"] == "claude_code"
 
 
 @pytest.mark.parametrize(
-    "enabled, said",
+    "waiting, said",
     [
-        (False, "no runner is online; to start one: longhouse runner --dir d"),
-        (True, "the server is starting a runner for it; to watch: longhouse radar --watch"),
+        (
+            {"code": "no_runner", "why": "no runner is online", "fix": "longhouse runner start"},
+            "it waits: no runner is online; fix: longhouse runner start",
+        ),
+        (
+            {"code": "starting", "why": "the server is starting a runner for it"},
+            "the server is starting a runner for it; to watch: longhouse radar --watch",
+        ),
     ],
 )
-def test_a_new_job_says_who_starts_its_runner(
-    sh: Shell, monkeypatch: pytest.MonkeyPatch, enabled: bool, said: str
+def test_a_new_job_says_why_it_waits(
+    sh: Shell, monkeypatch: pytest.MonkeyPatch, waiting: dict[str, str], said: str
 ) -> None:
-    made = {
-        "job": {"id": "JOB-001"},
-        "runner_autostart": {"enabled": enabled},
-        "runner_bootstrap": {"cmd": "longhouse runner --dir d"},
-    }
+    made = {"job": {"id": "JOB-001"}, "waiting": waiting}
     answer = SimpleNamespace(result=lambda: made, envelope=None)
     monkeypatch.setattr(Cli, "ask", lambda *_: answer)
     assert sh("job", "create", "Look", "--prompt", "x").out == f"JOB-001 is queued\n{said}\n"
@@ -42,10 +54,10 @@ def test_a_new_job_says_who_starts_its_runner(
 def test_a_wrong_id_is_answered_with_a_right_one_and_the_next_command(sh: Shell) -> None:
     job = sh("job", "show", "job-1").err
     assert job.startswith("longhouse: JOB: expected an id like JOB-001\n")
-    assert "   fix  longhouse job show JOB-001\n" in job
+    assert "   fix  copy an id from longhouse job list\n" in job
     task = sh("task", "show", "TASK-7").err
     assert "expected an id like TASK-001 or PLAN-001" in task
-    assert "   fix  longhouse task show TASK-001\n" in task
+    assert "   fix  copy an id from longhouse task list\n" in task
     sh("job", "create", "Look", "--prompt", "x")
     assert "  next  longhouse job list\n" in sh("open", "JOB-099").err
     assert "  next  longhouse job tail JOB-001" in sh("open", "JOB-001@99").err
@@ -102,7 +114,10 @@ def test_the_radar_is_a_table_and_says_how_to_answer(sh: Shell) -> None:
         "   JOB      STATUS  RUNNER  UPDATED   TITLE",
         "   JOB-001  QUEUED  -       just now  Look",
     ]
-    assert lines[3].startswith("jobs are waiting; to start a runner: longhouse runner ")
+    assert lines[3] == "JOB-001 waits: no runner is online; fix: longhouse runner start"
+    assert "  waits     no runner is online; fix: " in sh("job", "show", "JOB-001").out
+    assert "no runner is online; fix" in sh("status").out
+    assert "warn  jobs       JOB-001 waits: no runner is online" in sh("doctor").out
     assert sh("radar", "--task", "TASK-002").out.startswith("0 jobs")
     assert sh("radar", "--json").json["data"]["count"] == 1
     sh("call", "jobs.claim", "job=JOB-001", "runner_id=me")
@@ -124,12 +139,12 @@ def test_the_radar_leads_out_of_a_decline_and_of_changes_that_wait(sh: Shell) ->
     done = ("status=DONE", "summary=done", "changes=they do not apply")
     sh("call", "jobs.complete", "job=JOB-002", *claim, *done)
     said = sh("radar").out
-    assert "JOB-001: every runner here has declined it\n" in said
+    assert "JOB-001 waits: every runner that is online and could run it declined it" in said
     take = "longhouse job apply JOB-002"
     assert f"\n   {take}      or to drop them: {take} --drop\n" in said
-    (again,) = [text for text in said.splitlines() if "offer it again: " in text]
-    assert sh(*again.partition("offer it again: longhouse ")[2].split()).code == 0
-    assert "has declined it" not in sh("radar").out
+    (again,) = [text for text in said.splitlines() if "; then: " in text]
+    assert sh(*again.partition("; then: longhouse ")[2].split()).code == 0
+    assert "declined it" not in sh("radar").out
     assert sh(*take.split()[1:], "--drop").out == (
         "the changes of JOB-002 are dropped; it is FAILED\n"
     )

@@ -176,7 +176,7 @@ def test_what_a_pack_leads_to_is_a_command_line(sh: Shell) -> None:
             ("branch", "nix", "--delete"),
             ["longhouse branch, or create it with longhouse branch NAME"],
         ),
-        (("job", "show", "x"), ["JOB: expected", "fix  longhouse job show JOB-001"]),
+        (("job", "show", "x"), ["JOB: expected", "fix  copy an id from longhouse job list"]),
         (("note", ""), ["TEXT: expected"]),
         (("task", "done", "TASK-009"), ["copy an id from longhouse task list"]),
     ],
@@ -194,7 +194,11 @@ def test_an_imported_workspace_is_named_by_status(sh: Shell, tmp_path: Path) -> 
     sh("export", str(tmp_path / "acme.tar"), "--workspace", "acme")
     other = ("--dir", str(tmp_path / "store"))
     moved = sh("import", str(tmp_path / "acme.tar"), "--workspace", "moved", *other).out
-    assert moved.endswith("next: longhouse status\n")
+    assert moved.endswith(
+        "its work is done nowhere until you type: longhouse workspace bind moved\n"
+        "next: longhouse status --workspace moved\n"
+    )
+    assert "moved" in sh("status", "--workspace", "moved", *other).out.splitlines()[0]
     told = sh("status", *other).out
     assert "this store holds: moved\n" in told
     assert "next: longhouse status --workspace moved\n" in told
@@ -412,7 +416,7 @@ def test_what_is_suggested_works_where_the_shell_does_not_find_us(sh: Shell) -> 
 
     up = ran(f"{LONGHOUSE} up")
     status = ran(after("next: ", up).partition("  ")[0])
-    started = ran(after("next: ", status))
+    started = ran(after("next: ", status) + " 'Ours'")
     assert "TASK-001 started in PLAN-001" in started
     closed = ran(f"{LONGHOUSE} task close --proof 'CMD: make test (exit 0)'")
     assert "s:1" in ran(after("next: ", closed))

@@ -10,7 +10,9 @@ import pytest
 from longhouse.config import load, moving
 from longhouse.config.projects import Index
 from longhouse.house import House
+from longhouse.store.tx import Tx, sql
 from longhouse.surfaces.client_tokens import ClientTokens
+from tests.store.upkeep_kit import call_of
 from tests.surfaces.cli.conftest import Shell
 
 
@@ -207,20 +209,32 @@ def test_a_workspace_is_bound_so_that_the_repository_may_name_it(sh: Shell) -> N
     assert sh("note", "x").code == 0
 
 
-def test_the_folder_of_a_postgres_store_is_adopted_and_its_work_is_not_held(
-    sh: Shell, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The database was named by the person, not by the work tree."""
-    monkeypatch.setenv("LONGHOUSE_DB", postgres_url)
-    made = load({"dir": str(sh.root.parent / "made")}, environ={"LONGHOUSE_DB": postgres_url})
+def put_old_on_postgres(sh: Shell, url: str, *, bound: bool) -> None:
+    """The folder of a store on PostgreSQL in the work tree; earlier versions bound no project."""
+    made = load({"dir": str(sh.root.parent / "made")}, environ={"LONGHOUSE_DB": url})
     with House(made) as house:
         assert house.call("vcs.notes.commit", {"content": "kept", "workspace": "acme"}).success
         assert house.call(
             "jobs.create", {"title": "Look", "prompt": "look", "workspace": "acme"}
         ).success
+        if not bound:
+            house.db.write("acme", as_before_bindings, call_of(house))
     (made.dir / "project.json").unlink()
     (made.dir / "token").write_text("lh_" + "0" * 64)
     made.dir.rename(sh.root / ".longhouse")
+
+
+def as_before_bindings(tx: Tx) -> None:
+    tx.run(sql.workspace_projects_forget, number=tx.ws)
+    tx.run(sql.workspace_set_binding, number=tx.ws, binding="open")
+
+
+def test_the_folder_of_a_postgres_store_is_adopted_and_its_work_is_not_held(
+    sh: Shell, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database was named by the person, not by the work tree."""
+    monkeypatch.setenv("LONGHOUSE_DB", postgres_url)
+    put_old_on_postgres(sh, postgres_url, bound=False)
     assert sh("status", "--json").json["error"]["code"] == "OLD_STORE"
     ran = sh("init", "--client", "codex")
     assert ran.code == 0, ran.err
@@ -229,6 +243,21 @@ def test_the_folder_of_a_postgres_store_is_adopted_and_its_work_is_not_held(
     assert not (sh.dir / "token").exists()  # whoever made the folder knows it
     (job,) = sh("job", "list", "--json").json["data"]["jobs"]
     assert not job.get("held")
+
+
+def test_a_folder_in_the_work_tree_joins_no_project_of_a_shared_database(
+    sh: Shell, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An archive may bring such a folder along; only `workspace bind` names the workspace."""
+    monkeypatch.setenv("LONGHOUSE_DB", postgres_url)
+    put_old_on_postgres(sh, postgres_url, bound=True)
+    ran = sh("init", "--client", "codex")
+    assert ran.code != 0
+    assert "belongs to another project" in ran.err
+    assert "longhouse workspace bind acme" in ran.err
+    assert sh("workspace", "bind", "acme").code == 0
+    assert sh("init", "--client", "codex").code == 0
+    assert "kept" in sh("log").out
 
 
 def test_what_an_adopted_store_would_run_is_held(sh: Shell) -> None:

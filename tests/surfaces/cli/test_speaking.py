@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from longhouse.client.replies import CallOutcome
+from longhouse.config.roots import own_project
 from longhouse.desk.catalog import example_call
 from longhouse.house import registry
 from longhouse.surfaces.cli.context import Cli
@@ -32,11 +33,15 @@ LOOKED_UP: dict[str, Any] = {
     "tool.task_status": {"task": {"task_id": "PROC-001", "next_seq": 1}},
     "docs.diff": {},
     "docs.list": {},
+    "tasks.focus.get": {"focus": None},
 }
 """What a command line asks for before it makes its call."""
 
 OWN = ("agent_token", "rig", "root", "plans_limit", "budget_profile", "uncommitted")
 """What a command line adds by itself."""
+
+VIEWS = {"status": "full", "tasks.macro.start": "smart"}
+"""What a command line shows more of than the short answer that the call gives by default."""
 
 MORE: list[tuple[str, dict[str, Any], str]] = [
     ("tasks.radar", {"plan": "PLAN-001"}, "task tree PLAN-001"),
@@ -134,6 +139,11 @@ class Recorder(Cli):
         self.heard: dict[str, Any] = {}
 
     def ask(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
+        if cmd == "workspace.list":
+            own = own_project(self.settings.place)
+            assert own
+            rows = [{"workspace": args["name"], "projects": [{"project": own.id}]}]
+            return CallOutcome("", {"result": {"workspaces": rows}}, None)
         if cmd != self.waits_for:
             return CallOutcome("", {"result": LOOKED_UP[cmd]}, None)
         self.heard = args
@@ -148,6 +158,8 @@ def made_by(line: str, cmd: str) -> dict[str, Any]:
     cli = Recorder(cmd)
     with pytest.raises(Heard):
         _carry_out(understood.command, cli, understood.values)
+    if view := VIEWS.get(cmd):
+        assert cli.heard.pop("view") == view
     return cli.heard
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from longhouse.config import load
+from longhouse.house import House
+from tests.kit import Lh, ManualClock
+from tests.processes.kit import Runner, ended, out, running, spawned
 from tests.surfaces.cli.conftest import Shell
 
 
@@ -61,3 +65,14 @@ def test_a_file_is_added_listed_shown_and_written_out_again(sh: Shell, tmp_path:
     assert target.read_bytes() == source.read_bytes()
     assert sh("artifact", "get", "ART-001", "-o", str(target)).code == 4
     assert "0 expired" in sh("artifact", "sweep").out
+
+
+def test_an_import_says_which_output_the_file_does_not_have(sh: Shell, tmp_path: Path) -> None:
+    with House(load(cwd=sh.root)) as house:
+        lh = Lh(house, ManualClock())
+        runner, task = Runner(lh), spawned(lh)
+        runner.claim()
+        runner.append(task, running(), out(0, "printed"), ended())
+    file = tmp_path / "acme.tar"
+    assert f"without the output of {task}" in sh("export", str(file)).out
+    assert f"without the output of {task}" in sh("import", str(file), "-w", "copy").out

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from longhouse.house import registry
+from longhouse.kernel.lines import gist
 from longhouse.kernel.registry import PORTALS
 from longhouse.surfaces.mcp.tools import INSTRUCTIONS, tool_list
 from tests.kit import Lh
@@ -57,6 +58,7 @@ def test_a_portal_offers_its_golden_ops_and_the_way_to_every_other_command(name:
 
 def test_status_and_open_take_their_arguments_flat() -> None:
     assert set(TOOLS["status"]["inputSchema"]["properties"]) == {
+        "view",
         "workspace",
         "max_chars",
         "fmt",
@@ -78,5 +80,27 @@ def test_tools_help_and_skills_promise_no_command_that_is_not_there(lh: Lh) -> N
     word = rf"\b(?:{'|'.join(sorted(families))})\.[a-z_.]*[a-z]\b|\b[a-z]+\.\*"
     named = {found for text in said for found in re.findall(word, text)}
     assert "jobs.create" in named
-    known = [*lh.house.registry.commands, *(f"{family}.*" for family in families - {"tool"})]
+    known = [*lh.house.registry.commands, *(f"{family}.*" for family in families)]
     assert not named - set(known)
+
+
+def test_the_descriptions_name_what_lies_behind_each_tool() -> None:
+    for name, words in {
+        "workspace": "register reserve release inbox send handoff agents.",
+        "jobs": "process task_spawn task_list output_fetch task_cancel tool.",
+        "tasks": "macro.start focus.set note complete delete history",
+        "docs": "search artifacts transcripts",
+    }.items():
+        missing = [word for word in words.split() if word not in TOOLS[name]["description"]]
+        assert not missing, name
+
+
+def test_no_summary_is_cut_in_a_word() -> None:
+    for command in registry():
+        for most in range(30, 80):
+            short = gist(command.summary, most)
+            assert len(short) <= most
+            kept = short.removesuffix("…")
+            rest = command.summary[len(kept) :]
+            assert command.summary.startswith(kept)
+            assert not rest or not (kept[-1].isalnum() and rest[0].isalnum()), short

@@ -3,7 +3,7 @@
 
 /* eslint-disable */
 
-/** The response to every call. `actions` are complete tool calls that run as given. */
+/** The response to every call. `actions` run as given, unless `missing` names what to add. */
 export interface Envelope<R = unknown> {
   success: boolean;
   intent: string;
@@ -42,7 +42,7 @@ export interface Ack {
   message: string;
 }
 
-/** A next call: `tool` with `args` is complete and runs as given. */
+/** A next call: `tool` with `args` runs as given, unless `missing` names what to add first. */
 export interface Action {
   action_id: string;
   priority: "high" | "low" | "medium";
@@ -50,6 +50,7 @@ export interface Action {
   args: { [key: string]: unknown };
   why: string;
   risk: string;
+  missing?: string[];
 }
 
 /** Store text, or bytes as base64. */
@@ -420,6 +421,14 @@ export interface AppendFrames {
   frames: NewFrame[];
 }
 
+/** Append frames to several tasks' streams, as the runner that speaks for their host. */
+export interface AppendMany {
+  runner_id: string;
+  host_id: string;
+  revision: number;
+  tasks: TaskFrames[];
+}
+
 /** Store output of a task whose host's folder servers cannot read. */
 export interface AppendOutput {
   task_id: string;
@@ -526,11 +535,12 @@ export interface AskManager {
   refs?: string[];
 }
 
-/** The agent's question; `reply` is a ready call, whose message tells the agent to decide. */
+/** The agent's question; `reply` is the call that answers it, once its message is written. */
 export interface Asked {
   ref: string;
   text: string;
-  reply: { [key: string]: unknown };
+  reply?: { [key: string]: unknown } | null;
+  ask?: string | null;
 }
 
 /** Why a job needs attention, derived from its unresolved records, however old they are. */
@@ -551,6 +561,13 @@ export interface Batch {
 export interface BatchDone {
   operations: OperationDone[];
   count: number;
+}
+
+/** Let the work of a workspace be done in a project: this server's, or the one with that id. */
+export interface BindWorkspace {
+  workspace: string;
+  project?: string | null;
+  root?: string | null;
 }
 
 /** Show what depends on a card. */
@@ -606,6 +623,14 @@ export interface Bootstrapped {
   task: TaskMade;
   steps: StepPlaced[];
   events: Event[];
+}
+
+/** A project whose files the work of a workspace may touch. */
+export interface BoundProject {
+  project: string;
+  root: string;
+  bound_by: string;
+  bound_at_ms: number;
 }
 
 export interface BranchCreated {
@@ -884,6 +909,7 @@ export interface ClaimJob {
   lease_ttl_ms?: number;
   allow_stale?: boolean;
   agent_digest?: string | null;
+  projects?: string[] | null;
 }
 
 /** Hold a step while you work on it. */
@@ -905,6 +931,7 @@ export interface ClaimTasks {
   revision: number;
   limit?: number;
   host_answers?: boolean;
+  projects?: string[] | null;
 }
 
 export interface Claimable {
@@ -948,8 +975,8 @@ export interface CloseStepNow {
   proof?: string | string[];
   note?: string | null;
   override?: Override | null;
-  view?: "audit" | "explore" | "focus_only" | "full" | "smart";
-  resume_max_chars?: number;
+  view?: "audit" | "explore" | "focus_only" | "full" | "smart" | null;
+  resume_max_chars?: number | null;
 }
 
 /** Close a subgoal, optionally with the card that answers it. */
@@ -1078,6 +1105,7 @@ export interface Complete {
   parked_for_s?: number | null;
   parked_until_ts_ms?: number | null;
   expected_revision?: number | null;
+  hanging?: "end" | "keep" | null;
 }
 
 /** Finish a claimed job. */
@@ -1662,6 +1690,7 @@ export interface EntityMoved {
   event: Event | null;
   task?: Task | null;
   plan?: Plan | null;
+  hanging?: Hanging[];
 }
 
 export interface EntityOpened {
@@ -1874,6 +1903,7 @@ export interface Finish {
   target?: string | TargetRef | null;
   status?: "CANCELED" | "DONE";
   final_note?: string | null;
+  hanging?: "end" | "keep" | null;
 }
 
 /** Record how a subagent ended. */
@@ -1893,14 +1923,16 @@ export interface Finished {
   status: string;
   changed: boolean;
   final_note?: string | null;
+  hanging?: Hanging[];
   handoff: Handoff;
 }
 
-/** A call that fixes an issue: `apply` is a complete portal call. */
+/** A call that fixes an issue: `apply` is a portal call, complete unless `missing` says not. */
 export interface FixUp {
   id: string;
   purpose: string;
   apply: { [key: string]: unknown };
+  missing?: string[];
 }
 
 export interface Focus {
@@ -2058,6 +2090,7 @@ export interface GetSnapshot {
 export interface GetStatus {
   agent?: string | null;
   agent_token?: string | null;
+  view?: "full" | "short";
 }
 
 /** Show where the store is. */
@@ -2136,7 +2169,7 @@ export interface HandOff {
   agent: string;
   agent_token?: string | null;
   to: string;
-  bead_id: string;
+  bead_id?: string | null;
   subject: string;
   summary: string;
   next_action: string;
@@ -2171,9 +2204,9 @@ export interface HandoffShown {
   handoff: Handoff;
 }
 
-/** A job, lease or reservation of a deleted task, and what became of it. */
+/** A job, process, lease or reservation of a task that was deleted or canceled. */
 export interface Hanging {
-  kind: "job" | "lease" | "reservation";
+  kind: "job" | "lease" | "process" | "reservation";
   ref: string;
   what: string;
   outcome?: "ended" | "kept" | null;
@@ -2398,6 +2431,7 @@ export interface JobCreated {
   job: Job;
   event: JobEvent;
   routing?: Choice | null;
+  waiting?: Waiting | null;
   runner_autostart: RunnerAutostart;
   runner_bootstrap?: RunnerBootstrap | null;
 }
@@ -2434,12 +2468,12 @@ export interface JobLimits {
 export interface JobLine {
   id: string;
   status: string;
-  title: string;
+  title?: string | null;
   runner?: string | null;
   percent?: number | null;
   marker?: string | null;
   said?: string | null;
-  ref: string;
+  ref?: string | null;
 }
 
 export interface JobList {
@@ -2501,6 +2535,8 @@ export interface JobView {
   attention: Attention;
   after?: string[];
   holds?: string[];
+  waiting?: Waiting | null;
+  yours?: boolean;
   prompt?: string | null;
   prompt_chars: number;
   meta?: { [key: string]: unknown } | null;
@@ -2698,6 +2734,7 @@ export interface ListBranches {
 export interface ListCommands {
   prefix?: string;
   offset?: number;
+  cursor?: number | null;
   limit?: number;
   toolset?: "core" | "daily" | "full" | null;
 }
@@ -2804,8 +2841,9 @@ export interface ListTokens {
 export interface ListWakeups {
 }
 
-/** List the workspaces in this store. */
+/** List the workspaces in this store, or only the one with that name. */
 export interface ListWorkspaces {
+  name?: string | null;
   limit?: number;
 }
 
@@ -2861,6 +2899,18 @@ export interface MakeCommit {
   message: string;
   docs?: string | string[];
   meta?: { [key: string]: unknown } | null;
+}
+
+/** What became of each task's frames, in the order of the request. */
+export interface ManyAppended {
+  tasks: TaskAppended[];
+  count: number;
+}
+
+/** The caller: its role and, if it has proved to be one, its identity. */
+export interface Me {
+  agent?: string | null;
+  role: string;
 }
 
 /** Merge anchors into one; their ids become aliases. */
@@ -3691,6 +3741,8 @@ export interface RadarRow {
   anchor_id?: string | null;
   percent?: number | null;
   waits_for?: number;
+  waiting?: Waiting | null;
+  yours?: boolean;
   frees?: number;
   updated_at_ms: number;
   quiet_s?: number | null;
@@ -3796,6 +3848,7 @@ export interface Records {
   jobs?: RadarRow[];
   usage?: JobUsage | null;
   held?: Reservation[];
+  processes?: { [key: string]: unknown }[];
   mail?: Message[];
   decisions?: Card[];
   evidence?: ShownReceipt[];
@@ -3944,7 +3997,7 @@ export interface ReportBlocked {
   agent: string;
   agent_token?: string | null;
   to: string;
-  bead_id: string;
+  bead_id?: string | null;
   subject: string;
   blocker: string;
   requested_action: string;
@@ -4026,7 +4079,7 @@ export interface Reserve {
   agent: string;
   agent_token?: string | null;
   scope: string;
-  bead_id: string;
+  bead_id?: string | null;
   mode?: "exclusive" | "shared";
   ttl_minutes?: number;
   takeover_stale?: boolean;
@@ -4147,6 +4200,7 @@ export interface Resumed {
 export interface ResumedSuper {
   ref: string;
   next: string;
+  chosen?: string | null;
   capsule: HandoffCapsule;
   facts: Fact[];
   target: Task | Plan;
@@ -4196,11 +4250,13 @@ export interface RunnerHeartbeat {
   active_job_id?: string | null;
   lease_ttl_ms?: number;
   executors?: string[];
+  available?: { [key: string]: boolean } | null;
   profiles?: ("audit" | "deep" | "fast")[] | { [key: string]: ("audit" | "deep" | "fast")[] } | null;
   supports_artifacts?: ("bench" | "diff" | "docs_update" | "patch" | "report")[] | null;
   max_parallel?: number | null;
   sandbox_policy?: string | null;
   meta?: { [key: string]: unknown } | null;
+  projects?: string[] | null;
 }
 
 /** A runner's lease: it is online until the lease expires. */
@@ -4214,6 +4270,7 @@ export interface RunnerLease {
   lease_active: boolean;
   expires_in_ms: number;
   offers?: { [key: string]: unknown };
+  unsandboxed?: string[];
 }
 
 export interface RunnerOpened {
@@ -4343,7 +4400,7 @@ export interface Send {
   agent: string;
   agent_token?: string | null;
   to: string;
-  bead_id: string;
+  bead_id?: string | null;
   subject: string;
   body: string;
   category?: "HANDOFF" | "BLOCKED" | "DECISION" | "INFO";
@@ -4728,9 +4785,9 @@ export interface Start {
   steps?: string | (string | NewStep)[];
   reasoning_mode?: "deep" | "normal" | "strict" | null;
   assignee?: string | null;
-  view?: "audit" | "explore" | "focus_only" | "full" | "smart";
+  view?: "audit" | "explore" | "focus_only" | "full" | "smart" | null;
   refs?: boolean;
-  resume_max_chars?: number;
+  resume_max_chars?: number | null;
 }
 
 /** Start a runner for this workspace. */
@@ -4749,31 +4806,36 @@ export interface StartSubagent {
   lease_ttl_ms?: number;
 }
 
+/** The task, now in focus, and what it needs next; the rest comes with a view. */
 export interface Started {
   task_id: string;
-  task_qualified_id: string;
   plan_id: string;
-  plan_qualified_id: string;
-  plan_created: boolean;
-  steps: StepPlaced[];
-  focus: string;
-  focus_previous: string | null;
   next: string;
-  resume: { [key: string]: unknown };
+  task_qualified_id?: string | null;
+  plan_qualified_id?: string | null;
+  plan_created?: boolean | null;
+  steps?: StepPlaced[];
+  focus?: string | null;
+  focus_previous?: string | null;
+  resume?: { [key: string]: unknown } | null;
   references?: Reference[];
 }
 
+/** Where the caller is. `more` says how to get what the short view had no room for. */
 export interface Status {
   workspace: string;
-  headline: string;
-  server: Server;
+  headline?: string | null;
+  server?: Server | null;
   schema_version: number;
   workspace_exists: boolean;
   seq: number;
   checkout: string | null;
   focus: string | null;
   target?: { [key: string]: string } | null;
-  state_fingerprint: string;
+  me: Me;
+  here?: string[];
+  processes?: string[];
+  state_fingerprint?: string | null;
   jobs?: { [key: string]: unknown } | null;
   runner?: { [key: string]: unknown } | null;
   runner_autostart?: { [key: string]: unknown } | null;
@@ -4782,11 +4844,12 @@ export interface Status {
   held?: Held[];
   since?: Since | null;
   defaults: Defaults;
-  golden_path: string[];
+  golden_path?: string[];
   last_task_event?: { [key: string]: unknown } | null;
   last_event?: { [key: string]: unknown } | null;
   last_doc_entry?: LastEntry | null;
   workspace_policy?: WorkspacePolicy | null;
+  more?: string | null;
 }
 
 /** One step of a task. */
@@ -4807,15 +4870,18 @@ export interface Step {
   completed_at_ms?: number | null;
 }
 
+/** The closed step, what was recorded, and what is next; with a view also all of it. */
 export interface StepClosed {
   task: string;
   revision: number;
-  step: Step;
   path: string;
+  title: string;
   next: string;
-  events: Event[];
+  refs?: string[];
+  step?: Step | null;
+  events?: Event[];
   overrode?: string[];
-  resume: { [key: string]: unknown };
+  resume?: { [key: string]: unknown } | null;
 }
 
 /** The details of a step: how to tell that it is done, and what blocks it. */
@@ -5093,6 +5159,14 @@ export interface Task {
   updated_at_ms: number;
 }
 
+/** `next_seq` is where the stream continues; or `refused` says why nothing was appended. */
+export interface TaskAppended {
+  task_id: string;
+  next_seq?: number | null;
+  repeated?: boolean;
+  refused?: string | null;
+}
+
 export interface TaskEvents {
   task_id: string;
   status: "cancelled" | "exited" | "failed" | "queued" | "running";
@@ -5101,6 +5175,13 @@ export interface TaskEvents {
   has_more: boolean;
   cursor: number;
   next_cursor: number;
+}
+
+/** The next frames of one of several tasks. */
+export interface TaskFrames {
+  task_id: string;
+  base_seq: number;
+  frames: NewFrame[];
 }
 
 export interface TaskList {
@@ -5388,6 +5469,12 @@ export interface Unapplied {
   drop: string;
 }
 
+/** Let no more work of a workspace be done in a project, or, without `project`, in any. */
+export interface UnbindWorkspace {
+  workspace: string;
+  project?: string | null;
+}
+
 /** A branch with notes that its base lacks. */
 export interface UnmergedBranch {
   name: string;
@@ -5512,6 +5599,13 @@ export interface Waited {
   next_cursor: number;
 }
 
+/** Why a queued job does not run, and what would help. */
+export interface Waiting {
+  code: "after" | "busy" | "changes" | "declined" | "full" | "held" | "later" | "no_agent" | "no_runner" | "runner_fails" | "starting";
+  why: string;
+  fix?: string | null;
+}
+
 /** An open task that must be closed first. */
 export interface WaitsFor {
   id: string;
@@ -5608,9 +5702,16 @@ export interface WorkTask {
   cols: number;
   lifetime: "job" | "workspace";
   rules: { [key: string]: unknown }[];
+  profile: string;
   next_seq: number;
   streams: { [key: string]: StreamState };
   cancel_reason: string | null;
+}
+
+export interface WorkspaceBound {
+  workspace: string;
+  changed: boolean;
+  projects: BoundProject[];
 }
 
 export interface WorkspaceChosen {
@@ -5641,6 +5742,7 @@ export interface WorkspaceRow {
   workspace: string;
   seq: number;
   created_at_ms: number;
+  projects?: BoundProject[];
 }
 
 /** Type into the terminal of a task, as bytes or named keys; `eof` ends its input. */
@@ -5702,6 +5804,7 @@ export type ErrorCode =
   | "POLICY_DENIED"
   | "PORT_TAKEN"
   | "PROJECT_GUARD_MISMATCH"
+  | "PROJECT_NOT_BOUND"
   | "PROOF_REQUIRED"
   | "QUOTA_EXCEEDED"
   | "RANGE_NOT_SATISFIABLE"
@@ -5728,6 +5831,7 @@ export type ErrorCode =
   | "STORE_OUT_OF_REACH"
   | "STORE_UNUSABLE"
   | "TOO_MANY_REQUESTS"
+  | "TOO_MANY_WORKSPACES"
   | "UNAUTHENTICATED"
   | "UNKNOWN_CMD"
   | "UNKNOWN_ID"
@@ -5950,6 +6054,7 @@ export interface Commands {
   "tool.recording_export": { request: ExportRecording; result: RecordingPage };
   "tool.recording_import": { request: ImportRecording; result: RecordingImported };
   "tool.task_append": { request: AppendFrames; result: FramesAppended };
+  "tool.task_append_many": { request: AppendMany; result: ManyAppended };
   "tool.task_cancel": { request: CancelTask; result: ToolTaskStatus };
   "tool.task_claim": { request: ClaimTasks; result: TasksClaimed };
   "tool.task_held": { request: HeldTasks; result: HostHeld };
@@ -5980,8 +6085,10 @@ export interface Commands {
   "vcs.tag.create": { request: CreateTag; result: TagCreated };
   "vcs.tag.delete": { request: DeleteTag; result: TagDeleted };
   "vcs.tag.list": { request: ListTags; result: TagList };
+  "workspace.bind": { request: BindWorkspace; result: WorkspaceBound };
   "workspace.list": { request: ListWorkspaces; result: WorkspacePage };
   "workspace.reset": { request: ResetWorkspace; result: WorkspaceChosen };
+  "workspace.unbind": { request: UnbindWorkspace; result: WorkspaceBound };
   "workspace.use": { request: UseWorkspace; result: WorkspaceChosen };
 }
 
@@ -6031,12 +6138,12 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "graph.validate": "viewer",
   "jobs.account": "agent",
   "jobs.apply": "agent",
-  "jobs.cancel": "manager",
+  "jobs.cancel": "agent",
   "jobs.claim": "agent",
   "jobs.complete": "agent",
   "jobs.create": "agent",
   "jobs.list": "viewer",
-  "jobs.message": "manager",
+  "jobs.message": "agent",
   "jobs.open": "viewer",
   "jobs.question": "agent",
   "jobs.radar": "viewer",
@@ -6174,6 +6281,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "tool.recording_export": "viewer",
   "tool.recording_import": "agent",
   "tool.task_append": "agent",
+  "tool.task_append_many": "agent",
   "tool.task_cancel": "agent",
   "tool.task_claim": "agent",
   "tool.task_held": "agent",
@@ -6204,7 +6312,33 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "vcs.tag.create": "agent",
   "vcs.tag.delete": "agent",
   "vcs.tag.list": "viewer",
+  "workspace.bind": "operator",
   "workspace.list": "viewer",
   "workspace.reset": "viewer",
+  "workspace.unbind": "operator",
   "workspace.use": "viewer",
 };
+
+/** How the refs of each kind are written, alone and in a text. */
+export const REF_KINDS = [
+  { kind: "artifact", pattern: "artifact:[0-9a-f]{8,64}|ART-[0-9]{3,12}", mention: "artifact:[0-9a-f]{8,64}|ART-[0-9]{3,12}", example: "ART-001", general: false },
+  { kind: "conflict", pattern: "CONFLICT-[0-9a-f]{32}", mention: "CONFLICT-[0-9a-f]{32}", example: "CONFLICT-0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", general: false },
+  { kind: "plan", pattern: "PLAN-[0-9]{3,15}", mention: "PLAN-[0-9]{3,15}", example: "PLAN-001", general: false },
+  { kind: "task", pattern: "TASK-[0-9]{3,15}", mention: "TASK-[0-9]{3,15}", example: "TASK-001", general: false },
+  { kind: "task_event", pattern: "(?<entity>(?:TASK|PLAN)-[0-9]{3,15})@(?<seq>[0-9]{1,16})", mention: "(?:(?:TASK|PLAN)-[0-9]{3,15})@(?:[0-9]{1,16})", example: "TASK-001@40", general: false },
+  { kind: "task_event_id", pattern: "evt_(?<seq>[0-9]{16})", mention: "evt_(?:[0-9]{16})", example: "evt_0000000000000012", general: false },
+  { kind: "step", pattern: "STEP-[0-9A-F]{8,15}", mention: "STEP-[0-9A-F]{8,15}", example: "STEP-00000001", general: false },
+  { kind: "card", pattern: "CARD-[^\\s@|]{1,195}", mention: "CARD-[A-Za-z0-9](?:[\\w.-]*\\w)?", example: "CARD-12", general: false },
+  { kind: "anchor", pattern: "[Aa]:[A-Za-z0-9][A-Za-z0-9-]{0,63}", mention: "a:[a-z0-9][a-z0-9-]{0,63}", example: "a:core", general: false },
+  { kind: "job", pattern: "JOB-(?:[0-9]{3}|[1-9][0-9]{3,14})", mention: "JOB-(?:[0-9]{3}|[1-9][0-9]{3,14})", example: "JOB-001", general: false },
+  { kind: "job_event", pattern: "(?<job>JOB-(?:[0-9]{3}|[1-9][0-9]{3,14}))@(?<seq>[0-9]{1,16})", mention: "(?:JOB-(?:[0-9]{3}|[1-9][0-9]{3,14}))@(?:[0-9]{1,16})", example: "JOB-001@7", general: false },
+  { kind: "runner", pattern: "runner:(?<id>[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127})", mention: null, example: "runner:r1", general: false },
+  { kind: "subagent", pattern: "(?<id>SUB-(?:[0-9]{3}|[1-9][0-9]{3,14}))(?:@(?<seq>[0-9]{1,16}))?", mention: "(?:SUB-(?:[0-9]{3}|[1-9][0-9]{3,14}))(?:@(?:[0-9]{1,16}))?", example: "SUB-001", general: false },
+  { kind: "dispatch", pattern: "dispatch:(?<id>[A-Za-z0-9][A-Za-z0-9._-]{0,127})", mention: null, example: "dispatch:0a1b2c", general: false },
+  { kind: "message", pattern: "msg_[0-9]{1,16}", mention: "msg_[0-9]{1,16}", example: "msg_12", general: false },
+  { kind: "reservation", pattern: "res_[0-9]{1,16}", mention: "res_[0-9]{1,16}", example: "res_12", general: false },
+  { kind: "protocol_event", pattern: "proto_[0-9]{8}_(?<seq>[0-9]{3,16})", mention: "proto_[0-9]{8}_(?:[0-9]{3,16})", example: "proto_20270115_012", general: false },
+  { kind: "process", pattern: "(?<task>PROC-(?:[0-9]{3}|[1-9][0-9]{3,14}))(?:@(?<seq>[0-9]{1,16}))?", mention: "(?:PROC-(?:[0-9]{3}|[1-9][0-9]{3,14}))(?:@(?:[0-9]{1,16}))?", example: "PROC-001", general: false },
+  { kind: "entry", pattern: "(?<doc>[^@\\s]+)@(?<seq>[0-9]{1,16})", mention: "[A-Za-z][\\w-]*@[0-9]{1,16}", example: "notes@123", general: true },
+  { kind: "item_event", pattern: "(?<item>[^@\\s]+)@(?<seq>[0-9]{1,16})", mention: null, example: "bb-7@12", general: true },
+] as const;

@@ -4,8 +4,8 @@ import { marked, type Token, type Tokens } from "marked";
 import { Fragment, type ReactNode } from "react";
 import styles from "./markdown.module.css";
 import { Link, Ref } from "./parts";
+import { MENTION } from "./refs";
 
-const REFS = /\b((?:JOB|TASK|PLAN|PROC)-\d{3,15}(?:@\d{1,16})?)\b/;
 const MOST = 60_000;
 
 export default function Markdown({ text }: { text: string }) {
@@ -125,6 +125,6 @@ function anchor(target: string, text: string): ReactNode {
 /** Plain text with each ref in it as a link. */
 function plain(text: string): ReactNode {
   return text
-    .split(REFS)
+    .split(MENTION)
     .map((part, index) => (index % 2 ? <Ref key={`${index}`} id={part} /> : part));
 }

@@ -1,10 +1,11 @@
 // The command palette: find views, jobs, tasks and plans, and run the page's own commands.
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { signOut } from "../api/session";
+import { refOf } from "../kit/refs";
 import { log } from "../live/log";
 import { useRead } from "../live/reads";
 import styles from "./palette.module.css";
-import { go, href, placeOf, refOf, route } from "./router";
+import { go, href, placeOf, route } from "./router";
 import { flipTheme } from "./theme";
 import { VIEWS } from "./views";
 import { chooseNotify, notifying } from "./waiting";

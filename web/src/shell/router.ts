@@ -1,5 +1,6 @@
 // The page's address: the path selects the view, the query holds the rest (`ws`, `as_of`, …).
 import { useSyncExternalStore } from "react";
+import { kindOf } from "../kit/refs";
 
 const MOVED = "longhouse:moved";
 /** The parameters that every link carries over. */
@@ -67,26 +68,31 @@ export function setParams(params: Record<string, string | null>): void {
   go(location.pathname + (text ? `?${text}` : ""), "replace");
 }
 
-/** The canonical form of a typed ref: `job-1@6` is `JOB-001@6`. */
-export function refOf(text: string): string {
-  if (/^card-[\w.-]+$/i.test(text)) return text.toUpperCase();
-  const [, kind = "", number = "", at = ""] =
-    /^(job|task|plan|proc)-?(\d{1,15})(@\d{1,16})?$/i.exec(text) ?? [];
-  return kind ? `${kind.toUpperCase()}-${number.padStart(3, "0")}${at}` : text;
-}
-
 /** The address of the item that a ref names; null if no view shows it. */
 export function placeOf(ref: string): string | null {
-  const id = ref.replace(/@\d+$/, "");
-  const at = /@(\d+)$/.exec(ref)?.[1] ?? null;
-  if (/^JOB-\d+$/.test(id)) return href(`/jobs/${id}`, { at });
-  if (/^PROC-\d+$/.test(id)) return href(`/processes/${id}`, { at });
-  if (/^(TASK|PLAN)-\d+$/.test(id)) return href(`/work/${id}`, { at });
-  if (/^CARD-[\w.-]+$/.test(id) || (at && /^[A-Za-z][\w./-]*$/.test(id))) {
-    return href(`/memory/${encodeURIComponent(ref)}`);
+  const [id = "", at = null] = ref.split("@");
+  switch (kindOf(ref)) {
+    case "job":
+    case "job_event":
+      return href(`/jobs/${id}`, { at });
+    case "process":
+      return href(`/processes/${id}`, { at });
+    case "task":
+    case "plan":
+    case "task_event":
+      return href(`/work/${id}`, { at });
+    case "card":
+      return href(`/memory/${encodeURIComponent(ref)}`);
+    case "entry": // or a row about something else, such as a runner
+      return /^[A-Za-z][\w./-]*$/.test(id)
+        ? href(`/memory/${encodeURIComponent(ref)}`)
+        : href(`/history/${at}`);
+    case "message":
+    case "reservation":
+      return href(`/history/${id.replace(/^\D+/, "")}`);
+    default:
+      return at && href(`/history/${at}`);
   }
-  const row = at ?? /^(?:msg|res)_(\d+)$/.exec(id)?.[1];
-  return row ? href(`/history/${row}`) : null;
 }
 
 /** The raw `as_of` of the address; null is now. */

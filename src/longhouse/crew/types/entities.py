@@ -22,7 +22,16 @@ AgentToken = Annotated[
 ]
 BeadId = Annotated[
     str,
-    Meta(max_length=128, description="the work item"),
+    Meta(max_length=128, description="the work item, called a bead: a task's id"),
+    also("task", "task_id", "bead", "item", "ticket", "issue"),
+]
+OwnBeadId = Annotated[
+    str,
+    Meta(
+        max_length=128,
+        description="the work item, called a bead: a task's id (default: the task in focus, else "
+        "the one assigned to you)",
+    ),
     also("task", "task_id", "bead", "item", "ticket", "issue"),
 ]
 ScopeText = Annotated[

@@ -14,6 +14,7 @@ from longhouse.crew.types.entities import (
     Line,
     Message,
     MessageState,
+    OwnBeadId,
     ProtocolEvent,
     Recipient,
     Root,
@@ -54,7 +55,7 @@ class Send(Request["Sent"], frozen=True, kw_only=True):
     agent: AgentName
     agent_token: AgentToken | None = None
     to: Recipient
-    bead_id: BeadId
+    bead_id: OwnBeadId | None = None
     subject: Subject
     body: Body
     category: Annotated[str, Meta(max_length=64, extra_json_schema={"enum": [*CATEGORIES]})] = (
@@ -120,7 +121,7 @@ class HandOff(Request["EventSent"], frozen=True, kw_only=True):
     agent: AgentName
     agent_token: AgentToken | None = None
     to: Recipient
-    bead_id: BeadId
+    bead_id: OwnBeadId | None = None
     subject: Subject
     summary: Line
     next_action: Line
@@ -135,7 +136,7 @@ class ReportBlocked(Request["EventSent"], frozen=True, kw_only=True):
     agent: AgentName
     agent_token: AgentToken | None = None
     to: Recipient
-    bead_id: BeadId
+    bead_id: OwnBeadId | None = None
     subject: Subject
     blocker: Line
     requested_action: Line

@@ -13,6 +13,7 @@ from longhouse.crew.types.entities import (
     AgentToken,
     BeadId,
     Message,
+    OwnBeadId,
     ProtocolEvent,
     Reason,
     Reservation,
@@ -173,7 +174,7 @@ class Reserve(Request["Reserved"], frozen=True, kw_only=True):
     agent: AgentName
     agent_token: AgentToken | None = None
     scope: ScopeText
-    bead_id: BeadId
+    bead_id: OwnBeadId | None = None
     mode: Literal["exclusive", "shared"] = "exclusive"
     ttl_minutes: Annotated[int, Meta(ge=5, le=1440)] = 120
     takeover_stale: bool = False

@@ -6,13 +6,21 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.desk.types.lenses import ResumeChars, View
+from longhouse.desk.types.lenses import ResumeChars, ResumeView
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Result, Value
 from longhouse.work.states import ReasoningMode
-from longhouse.work.types.changing import Checkpoints
+from longhouse.work.types.changing import Checkpoints, EndOrKeep
 from longhouse.work.types.creating import Bootstrapped, NewWork
-from longhouse.work.types.entities import EntityMoved, Event, Step, StepMoved, StepTarget, Target
+from longhouse.work.types.entities import (
+    EntityMoved,
+    Event,
+    Hanging,
+    Step,
+    StepMoved,
+    StepTarget,
+    Target,
+)
 from longhouse.work.types.views import Handoff
 
 __all__ = [
@@ -79,19 +87,23 @@ class CloseStepNow(StepTarget["StepClosed"], frozen=True, kw_only=True):
     proof: Proof = []
     note: Note | None = None
     override: Override | None = None
-    view: View = "smart"
-    resume_max_chars: ResumeChars = 2_000
+    view: ResumeView | None = None
+    resume_max_chars: ResumeChars | None = None
 
 
 class StepClosed(Result, frozen=True, kw_only=True):
+    """The closed step, what was recorded, and what is next; with a view also all of it."""
+
     task: str
     revision: int
-    step: Step
     path: str
+    title: str
     next: str
-    events: list[Event]
+    refs: list[str] = []
+    step: Step | None = None
+    events: list[Event] = []
     overrode: list[str] = []
-    resume: dict[str, Any]
+    resume: dict[str, Any] | None = None
 
 
 class Finish(Target["Finished"], frozen=True, kw_only=True):
@@ -99,6 +111,7 @@ class Finish(Target["Finished"], frozen=True, kw_only=True):
 
     status: Annotated[Literal["DONE", "CANCELED"], also("state", "outcome")] = "DONE"
     final_note: Annotated[Note, also("note", "summary")] | None = None
+    hanging: EndOrKeep | None = None
 
 
 class Finished(Result, frozen=True, kw_only=True):
@@ -106,6 +119,7 @@ class Finished(Result, frozen=True, kw_only=True):
     status: str
     changed: bool
     final_note: str | None = None
+    hanging: list[Hanging] = []
     handoff: Handoff
 
 

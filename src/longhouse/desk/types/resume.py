@@ -122,6 +122,7 @@ class Records(Value, frozen=True, kw_only=True):
     jobs: list[RadarRow] = []
     usage: JobUsage | None = None
     held: list[Reservation] = []
+    processes: list[dict[str, Any]] = []
     mail: list[Message] = []
     decisions: list[Card] = []
     evidence: list[ShownReceipt] = []
@@ -136,10 +137,14 @@ class Records(Value, frozen=True, kw_only=True):
 
 
 class ResumedSuper(Result, frozen=True, kw_only=True):
-    """`facts` come in order of importance; `records` holds their sources."""
+    """`facts` come in order of importance; `records` holds their sources.
+
+    `chosen` says why this plan or task, if an agent did not name one.
+    """
 
     ref: str
     next: str
+    chosen: str | None = None
     capsule: HandoffCapsule
     facts: list[Fact]
     target: Entity

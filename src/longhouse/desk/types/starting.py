@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from longhouse.desk.types.lenses import ResumeChars, View
+from longhouse.desk.types.lenses import ResumeChars, ResumeView
 from longhouse.kernel.values import Result, Value
 from longhouse.work.types.creating import NewWork
 from longhouse.work.types.entities import StepPlaced
@@ -15,9 +15,9 @@ __all__ = ["Reference", "Start", "Started"]
 class Start(NewWork["Started"], frozen=True, kw_only=True):
     """Create a task with steps, focus on it, and get what you need to begin."""
 
-    view: View = "smart"
+    view: ResumeView | None = None
     refs: bool = False
-    resume_max_chars: ResumeChars = 6_000
+    resume_max_chars: ResumeChars | None = None
 
 
 class Reference(Value, frozen=True, kw_only=True):
@@ -29,14 +29,16 @@ class Reference(Value, frozen=True, kw_only=True):
 
 
 class Started(Result, frozen=True, kw_only=True):
+    """The task, now in focus, and what it needs next; the rest comes with a view."""
+
     task_id: str
-    task_qualified_id: str
     plan_id: str
-    plan_qualified_id: str
-    plan_created: bool
-    steps: list[StepPlaced]
-    focus: str
-    focus_previous: str | None
     next: str
-    resume: dict[str, Any]
+    task_qualified_id: str | None = None
+    plan_qualified_id: str | None = None
+    plan_created: bool | None = None
+    steps: list[StepPlaced] = []
+    focus: str | None = None
+    focus_previous: str | None = None
+    resume: dict[str, Any] | None = None
     references: list[Reference] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from longhouse.desk.types.callers import ByAgent
 from longhouse.kernel.values import Result, Value
@@ -17,6 +19,7 @@ __all__ = [
     "Happenings",
     "Held",
     "JobLine",
+    "Me",
     "NextFound",
     "Server",
     "Since",
@@ -65,6 +68,11 @@ class NextFound(Result, frozen=True, kw_only=True):
 class GetStatus(ByAgent["Status"], frozen=True, kw_only=True):
     """Show the current state and the best next action."""
 
+    view: Annotated[
+        Literal["short", "full"],
+        Meta(description="full adds versions, policy, last events and further actions"),
+    ] = "short"
+
 
 class Held(Value, frozen=True, kw_only=True):
     """A step or path that an agent holds; `mine` if the caller holds it."""
@@ -80,12 +88,12 @@ class JobLine(Value, frozen=True, kw_only=True):
 
     id: str
     status: str
-    title: str
+    title: str | None = None
     runner: str | None = None
     percent: int | None = None
     marker: str | None = None
     said: str | None = None
-    ref: str
+    ref: str | None = None
 
 
 class Happening(Value, frozen=True, kw_only=True):
@@ -114,17 +122,29 @@ class Since(Value, frozen=True, kw_only=True):
     has_more: bool = False
 
 
+class Me(Value, frozen=True, kw_only=True):
+    """The caller: its role and, if it has proved to be one, its identity."""
+
+    agent: str | None = None
+    role: str
+
+
 class Status(Result, frozen=True, kw_only=True):
+    """Where the caller is. `more` says how to get what the short view had no room for."""
+
     workspace: str
-    headline: str
-    server: Server
+    headline: str | None = None
+    server: Server | None = None
     schema_version: int
     workspace_exists: bool
     seq: int
     checkout: str | None
     focus: str | None
     target: dict[str, str] | None = None
-    state_fingerprint: str
+    me: Me
+    here: list[str] = []
+    processes: list[str] = []
+    state_fingerprint: str | None = None
     jobs: dict[str, Any] | None = None
     runner: dict[str, Any] | None = None
     runner_autostart: dict[str, Any] | None = None
@@ -133,8 +153,9 @@ class Status(Result, frozen=True, kw_only=True):
     held: list[Held] = []
     since: Since | None = None
     defaults: Defaults
-    golden_path: list[str]
+    golden_path: list[str] = []
     last_task_event: dict[str, Any] | None = None
     last_event: dict[str, Any] | None = None
     last_doc_entry: LastEntry | None = None
     workspace_policy: WorkspacePolicy | None = None
+    more: str | None = None

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.desk.types.status import Defaults
-from longhouse.kernel.delegation import SkillProfile
+from longhouse.kernel.delegation import ProjectId, SkillProfile
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Limit, Request, Result, Value
 
 __all__ = [
+    "BindWorkspace",
+    "BoundProject",
     "CommandFound",
     "CommandPage",
     "CommandRow",
@@ -42,7 +44,9 @@ __all__ = [
     "TokenPage",
     "TokenRevoked",
     "TokenRow",
+    "UnbindWorkspace",
     "UseWorkspace",
+    "WorkspaceBound",
     "WorkspaceChosen",
     "WorkspacePage",
     "WorkspaceRow",
@@ -93,6 +97,7 @@ class ListCommands(Request, frozen=True, kw_only=True):
         also("portal", "tool", "domain", "filter", "family", "search", "query"),
     ] = ""
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    cursor: Annotated[int, Meta(ge=0, le=2**53, description="next_cursor of a page")] | None = None
     limit: Annotated[int, Meta(ge=1, le=500)] = 40
     toolset: Literal["core", "daily", "full"] | None = None
 
@@ -307,15 +312,48 @@ class WorkspaceChosen(Result, frozen=True, kw_only=True):
 
 
 class ListWorkspaces(Request, frozen=True, kw_only=True):
-    """List the workspaces in this store."""
+    """List the workspaces in this store, or only the one with that name."""
 
+    name: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
+
+
+class BoundProject(Value, frozen=True, kw_only=True):
+    """A project whose files the work of a workspace may touch."""
+
+    project: str
+    root: str
+    bound_by: str
+    bound_at_ms: int
 
 
 class WorkspaceRow(Value, frozen=True, kw_only=True):
     workspace: str
     seq: int
     created_at_ms: int
+    projects: list[BoundProject] = []
+    """Where its work is done; only operators see it."""
+
+
+class BindWorkspace(Request["WorkspaceBound"], frozen=True, kw_only=True):
+    """Let the work of a workspace be done in a project: this server's, or the one with that id."""
+
+    workspace: Annotated[str, Meta(min_length=1, max_length=128), also("name")]
+    project: ProjectId | None = None
+    root: Annotated[str, Meta(max_length=4_096)] | None = None
+
+
+class UnbindWorkspace(Request["WorkspaceBound"], frozen=True, kw_only=True):
+    """Let no more work of a workspace be done in a project, or, without `project`, in any."""
+
+    workspace: Annotated[str, Meta(min_length=1, max_length=128), also("name")]
+    project: ProjectId | None = None
+
+
+class WorkspaceBound(Result, frozen=True, kw_only=True):
+    workspace: str
+    changed: bool
+    projects: list[BoundProject]
 
 
 class WorkspacePage(Result, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
+from longhouse.jobs.types.presence import Waiting
 from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage, ReportedUsage
 from longhouse.kernel.changes import ChangedFiles
 from longhouse.kernel.delegation import (
@@ -20,6 +21,7 @@ from longhouse.kernel.delegation import (
     MAX_SUMMARY,
     REPORT_KIND,
     RUNNER_ID,
+    Projects,
 )
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
@@ -104,7 +106,7 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     priority: Priority = "MEDIUM"
     task: Annotated[TaskId, also("task_id", "target", "parent")] | None = None
     anchor: Annotated[AnchorId, also("anchor_id", "area")] | None = None
-    executor: Annotated[ExecutorOrAuto, also("agent", "runner", "cli", "model")] = "auto"
+    executor: Annotated[ExecutorOrAuto, also("agent", "runner", "cli")] = "auto"
     executor_profile: Profile = "fast"
     policy: Policy | None = None
     expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
@@ -113,7 +115,7 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     ] = []
     paths: Annotated[Paths, also("files", "scope", "scopes", "reserve")] = []
     require_proof: bool = False
-    max_attempts: Annotated[int, Meta(ge=1, le=20), also("retries", "attempts")] = 1
+    max_attempts: Annotated[int, Meta(ge=1, le=20), also("attempts")] = 1
     retry_backoff_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 30_000
     not_before_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
     deadline_ms: Deadline = 0
@@ -146,6 +148,7 @@ class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
     allow_stale: bool = False
     agent_digest: AgentDigest | None = None
+    projects: Projects | None = None
 
 
 class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):
@@ -316,9 +319,7 @@ class WaitJobs(Request["Waited"], frozen=True, kw_only=True):
     after_seq: Annotated[Seq, also("since", "cursor", "from_seq")] | None = None
     until: Literal["event", "end"] = "event"
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
-    timeout_ms: Annotated[
-        int, Meta(ge=0, le=25_000), also("timeout", "timeout_s", "wait_ms", "wait")
-    ] = 25_000
+    timeout_ms: Annotated[int, Meta(ge=0, le=25_000), also("timeout", "wait")] = 25_000
 
 
 class Moved(Result, frozen=True, kw_only=True):
@@ -349,6 +350,7 @@ class JobCreated(Result, frozen=True, kw_only=True):
     job: Job
     event: JobEvent
     routing: Choice | None = None
+    waiting: Waiting | None = None
     runner_autostart: RunnerAutostart
     runner_bootstrap: RunnerBootstrap | None = None
 
@@ -377,6 +379,10 @@ class JobView(Result, frozen=True, kw_only=True):
     after: list[str] = []
     holds: list[str] = []
     """The paths it has reserved."""
+    waiting: Waiting | None = None
+    """Why it does not run, if it is queued and no runner is about to claim it."""
+    yours: bool = True
+    """Whether you may answer and cancel it."""
     prompt: str | None = None
     prompt_chars: int
     meta: dict[str, Any] | None = None

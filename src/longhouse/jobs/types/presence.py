@@ -6,12 +6,32 @@ from typing import Literal
 
 from longhouse.kernel.values import Value
 
-__all__ = ["Counts", "Runners"]
+__all__ = ["Counts", "Runners", "Waiting"]
 
 
 class Counts(Value, frozen=True, kw_only=True):
     queued: int
     running: int
+
+
+class Waiting(Value, frozen=True, kw_only=True):
+    """Why a queued job does not run, and what would help."""
+
+    code: Literal[
+        "after",
+        "busy",
+        "changes",
+        "declined",
+        "full",
+        "held",
+        "later",
+        "no_agent",
+        "no_runner",
+        "runner_fails",
+        "starting",
+    ]
+    why: str
+    fix: str | None = None
 
 
 class Runners(Value, frozen=True, kw_only=True):

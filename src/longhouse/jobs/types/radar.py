@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from longhouse.jobs.states import Status
 from longhouse.jobs.types.jobs import AnchorId, JobId, Message, Refs, RunnerBootstrap, TaskId
-from longhouse.jobs.types.presence import Runners
+from longhouse.jobs.types.presence import Runners, Waiting
 from longhouse.jobs.values import Attention, JobEvent, JobUsage, RunnerLease
 from longhouse.kernel.values import Request, Result, Value
 
@@ -65,11 +65,15 @@ class Last(Value, frozen=True, kw_only=True):
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """The agent's question; `reply` is a ready call, whose message tells the agent to decide."""
+    """The agent's question; `reply` is the call that answers it, once its message is written.
+
+    A caller that may not answer is told whom to `ask`.
+    """
 
     ref: str
     text: str
-    reply: dict[str, Any]
+    reply: dict[str, Any] | None = None
+    ask: str | None = None
 
 
 class Unapplied(Value, frozen=True, kw_only=True):
@@ -94,6 +98,10 @@ class RadarRow(Value, frozen=True, kw_only=True):
     anchor_id: str | None = None
     percent: int | None = None
     waits_for: int = 0
+    waiting: Waiting | None = None
+    """Why it does not run, if it is queued and no runner is about to claim it."""
+    yours: bool = True
+    """Whether you may answer and cancel it."""
     frees: int = 0
     """How many queued jobs wait for this one, directly or not; set if it needs attention."""
     updated_at_ms: int

@@ -10,6 +10,7 @@ from longhouse.jobs.routing import Artifact, Profile
 from longhouse.jobs.types.jobs import JobId, RunnerBootstrap, RunnerId, Ttl
 from longhouse.jobs.types.presence import Counts, Runners
 from longhouse.jobs.values import RunnerLease
+from longhouse.kernel.delegation import Projects
 from longhouse.kernel.values import Json, Request, Result
 
 __all__ = [
@@ -48,11 +49,14 @@ class RunnerHeartbeat(Request["Heard"], frozen=True, kw_only=True):
     active_job_id: JobId | None = None
     lease_ttl_ms: Ttl = 20_000
     executors: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=16)] = []
+    available: dict[str, bool] | None = None
+    """False for an executor whose program is not on the runner's machine."""
     profiles: list[Profile] | dict[str, list[Profile]] | None = None
     supports_artifacts: Annotated[list[Artifact], Meta(max_length=16)] | None = None
     max_parallel: Annotated[int, Meta(ge=1, le=1_000)] | None = None
     sandbox_policy: Annotated[str, Meta(max_length=64)] | None = None
     meta: Json | None = None
+    projects: Projects | None = None
 
 
 class Heard(Result, frozen=True, kw_only=True):

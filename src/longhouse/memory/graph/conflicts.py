@@ -103,7 +103,7 @@ def show_conflict(tx: Tx, req: ShowConflict) -> ConflictShown:
     return ConflictShown(conflict=_conflict(tx, row, cut))
 
 
-@room.opens(r"CONFLICT-[0-9a-f]{32}", "a conflict, like CONFLICT-<32 hex digits>")
+@room.opens("conflict", r"CONFLICT-[0-9a-f]{32}", "a conflict", f"CONFLICT-{'0a' * 16}")
 def open_conflict(tx: Tx, req: object, match: re.Match[str]) -> ConflictOpened:
     """A conflict with its base and both sides."""
     row = _found(tx, match[0])

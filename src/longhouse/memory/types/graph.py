@@ -307,7 +307,7 @@ class GraphMerged(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
 class ListConflicts(Request, frozen=True, kw_only=True):
     """List conflicts of merges into a branch, newest first."""
 
-    into: BranchName
+    into: Annotated[BranchName, also("branch", "branch_name", "to")]
     doc: DocName = "graph"
     status: Literal["open", "resolved"] | None = None
     cursor: Seq | None = None

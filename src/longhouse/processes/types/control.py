@@ -6,13 +6,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result
-from longhouse.processes.types.tasks import ToolTaskId
+from longhouse.processes.types.tasks import ProcessRef
 
 __all__ = ["OpLogged", "ResizeTask", "SignalTask", "WriteStdin"]
 
-TaskArg = Annotated[ToolTaskId, also("id", "ref", "task")]
+TaskArg = ProcessRef
 Size = Annotated[int, Meta(ge=1, le=65_535)]
 
 

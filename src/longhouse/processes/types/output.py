@@ -10,7 +10,7 @@ from longhouse.kernel.names import also
 from longhouse.kernel.tool_tasks import Status, Stream
 from longhouse.kernel.values import Limit, Request, Result, Seq, Value
 from longhouse.processes.state import Gap
-from longhouse.processes.types.tasks import TaskView, ToolTaskId
+from longhouse.processes.types.tasks import ProcessRef, TaskView
 
 __all__ = [
     "FetchOutput",
@@ -26,7 +26,7 @@ __all__ = [
     "WaitTask",
 ]
 
-TaskArg = Annotated[ToolTaskId, also("id", "ref", "task")]
+TaskArg = ProcessRef
 Offset = Annotated[int, Meta(ge=0, le=2**53)]
 Count = Annotated[int, Meta(ge=1, le=2**53)]
 

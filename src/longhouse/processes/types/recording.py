@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Title
-from longhouse.processes.types.tasks import TaskView, ToolTaskId
+from longhouse.processes.types.tasks import ProcessRef, TaskView
 
 __all__ = ["ExportRecording", "ImportRecording", "RecordingImported", "RecordingPage"]
 
-TaskArg = Annotated[ToolTaskId, also("id", "ref", "task")]
+TaskArg = ProcessRef
 Place = Annotated[
     str,
     Meta(pattern=r"\A[0-9]{1,15}\.[0-9]{1,15}\.[0-9]{1,15}\Z", examples=["12.0.340"]),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.kernel.delegation import RUNNER_ID
+from longhouse.kernel.delegation import RUNNER_ID, Projects
 from longhouse.kernel.tool_tasks import DELTA_BYTES, HOST_ID, Lifetime, Mode, Status, Stream
 from longhouse.kernel.values import Json, Request, Result, Seq, Value
 from longhouse.processes.state import Gap, LogSeal, StreamState
@@ -14,6 +14,7 @@ from longhouse.processes.types.tasks import ToolTaskId
 
 __all__ = [
     "AppendFrames",
+    "AppendMany",
     "AppendOutput",
     "ClaimTasks",
     "EnvVar",
@@ -24,9 +25,12 @@ __all__ = [
     "HostView",
     "HostWatched",
     "ListHosts",
+    "ManyAppended",
     "NewFrame",
     "Op",
     "OutputAppended",
+    "TaskAppended",
+    "TaskFrames",
     "TasksClaimed",
     "WatchHost",
     "WorkTask",
@@ -73,8 +77,9 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
     """A task as its host's runner sees it: what to start, and where its frames continue.
 
     `next_seq` and `streams` say how far it has been reported, so that any runner of the host
-    continues exactly there. `rules` are the ones by which the server's policy allowed it. `made_ms`
-    tells it from a task that had its number before the store was restored.
+    continues exactly there. `rules` are the ones by which the server's policy, whose profile is
+    `profile`, allowed it when it was claimed. `made_ms` tells it from a task that had its number
+    before the store was restored.
     """
 
     task_id: str
@@ -95,6 +100,7 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
     cols: int
     lifetime: Lifetime
     rules: list[Json]
+    profile: str
     next_seq: int
     streams: dict[Stream, StreamState]
     cancel_reason: str | None
@@ -136,6 +142,7 @@ class ClaimTasks(Request["TasksClaimed"], frozen=True, kw_only=True):
     revision: Revision
     limit: Annotated[int, Meta(ge=0, le=32)] = 4
     host_answers: bool = True
+    projects: Projects | None = None
 
 
 class TasksClaimed(Result, frozen=True, kw_only=True):
@@ -234,6 +241,26 @@ class AppendFrames(Request["FramesAppended"], frozen=True, kw_only=True):
     frames: Annotated[list[NewFrame], Meta(min_length=1, max_length=64)]
 
 
+class TaskFrames(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The next frames of one of several tasks."""
+
+    task_id: ToolTaskId
+    base_seq: Seq
+    frames: Annotated[list[NewFrame], Meta(min_length=1, max_length=64)]
+
+
+class AppendMany(Request["ManyAppended"], frozen=True, kw_only=True):
+    """Append frames to several tasks' streams, as the runner that speaks for their host.
+
+    Each task is accepted or refused by itself, as by `tool.task_append`.
+    """
+
+    runner_id: RunnerId
+    host_id: HostId
+    revision: Revision
+    tasks: Annotated[list[TaskFrames], Meta(min_length=1, max_length=64)]
+
+
 class AppendOutput(Request["OutputAppended"], frozen=True, kw_only=True):
     """Store output of a task whose host's folder servers cannot read.
 
@@ -267,3 +294,19 @@ class FramesAppended(Result, frozen=True, kw_only=True):
     status: Status
     next_seq: int
     repeated: bool
+
+
+class TaskAppended(Value, frozen=True, kw_only=True):
+    """`next_seq` is where the stream continues; or `refused` says why nothing was appended."""
+
+    task_id: str
+    next_seq: int | None = None
+    repeated: bool = False
+    refused: str | None = None
+
+
+class ManyAppended(Result, frozen=True, kw_only=True):
+    """What became of each task's frames, in the order of the request."""
+
+    tasks: list[TaskAppended]
+    count: int

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result
-from longhouse.processes.types.tasks import CursorPlace, ScreenView, ToolTaskId
+from longhouse.processes.types.tasks import CursorPlace, ProcessRef, ScreenView
 
 __all__ = ["CursorPlace", "ScreenView", "SnapshotTask", "TaskSnapshot"]
 
@@ -14,7 +11,7 @@ __all__ = ["CursorPlace", "ScreenView", "SnapshotTask", "TaskSnapshot"]
 class SnapshotTask(Request["TaskSnapshot"], frozen=True, kw_only=True):
     """Get the screen of a task's terminal as bytes that redraw it in another terminal."""
 
-    task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
+    task_id: ProcessRef
 
 
 class TaskSnapshot(Result, frozen=True, kw_only=True):

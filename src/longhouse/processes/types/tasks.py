@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.kernel.delegation import JOB_ID
-from longhouse.kernel.names import also
+from longhouse.kernel.names import also, holds
 from longhouse.kernel.tool_tasks import TASK_ID, Lifetime, Mode, Status
 from longhouse.kernel.values import Json, Limit, Request, Result, Title, Value
 
@@ -16,6 +16,7 @@ __all__ = [
     "CancelTask",
     "ListTasks",
     "ProcessOpened",
+    "ProcessRef",
     "ReleaseTask",
     "SpawnTask",
     "TaskList",
@@ -31,6 +32,16 @@ ToolTaskId = Annotated[
     str,
     Meta(pattern=rf"\A{TASK_ID}\Z", title="an id like PROC-001", examples=["PROC-001"]),
 ]
+ProcessRef = Annotated[
+    str,
+    Meta(
+        pattern=rf"\A(?:{TASK_ID}|[a-z0-9][a-z0-9._-]{{0,63}})\Z",
+        title="an id like PROC-001, or a process's name",
+        examples=["PROC-001"],
+    ),
+    also("id", "ref", "task", "name", "process", "process_id", "proc", "pid"),
+]
+"""A background process by its id, or by the name that it has now or had last."""
 TaskName = Annotated[
     str,
     Meta(
@@ -55,7 +66,11 @@ class SpawnTask(Request["ToolTaskSpawned"], frozen=True, kw_only=True):
     """
 
     tool: Annotated[str, Meta(min_length=1, max_length=128), also("tool_name")]
-    args: Annotated[Json, also("arguments", "params")] = {}
+    args: Annotated[
+        Json,
+        also("arguments", "params"),
+        holds(command={"tool": "bash"}, argv={"tool": "exec"}, cwd={}, env={}),
+    ] = {}
     title: Title | None = None
     execution_mode: Annotated[Mode, also("mode")] = "pipes"
     origin_session_id: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
@@ -133,7 +148,7 @@ class ScreenView(Value, frozen=True, kw_only=True, omit_defaults=False):
 class TaskStatus(Request["ToolTaskStatus"], frozen=True, kw_only=True):
     """Get the state of a task by id or name; with `screen`, also what its terminal shows."""
 
-    task_id: Annotated[ToolTaskId, also("id", "ref", "task")] | None = None
+    task_id: ProcessRef | None = None
     name: TaskName | None = None
     screen: bool = False
 
@@ -169,7 +184,7 @@ class CancelTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
     host return, it ends what is left of the program.
     """
 
-    task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
+    task_id: ProcessRef
     reason: Reason = "cancel"
     force: bool = False
 
@@ -177,7 +192,7 @@ class CancelTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
 class ReleaseTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
     """Let a task start that came with an import or a restored backup."""
 
-    task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
+    task_id: ProcessRef
 
 
 class ProcessOpened(Result, frozen=True, kw_only=True):

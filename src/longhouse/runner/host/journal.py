@@ -29,7 +29,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            self.records, whole = read_journal(path)
+            is_new = os.fstat(self._fd).st_size == 0
+            self.records, whole = ([], 0) if is_new else read_journal(path)
             self._ops = {one["op_id"]: one for one in self.records if one["kind"] == "op"}
             if os.fstat(self._fd).st_size > whole:
                 os.ftruncate(self._fd, whole)

@@ -11,6 +11,7 @@ import os
 import resource
 import selectors
 import signal
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,8 @@ from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.host.numbers import forget_unknown
 from longhouse.runner.host.ports import Ports
-from longhouse.runner.host.task import (
-    FILES,
-    HostedTask,
-    HostRefused,
-    checked_name,
-)
+from longhouse.runner.host.refusals import HostRefused, checked_name
+from longhouse.runner.host.task import FILES, HostedTask
 from longhouse.runner.host.trees import TaskRoot, Trees
 from longhouse.runner.host.trouble import contained, tell_defect
 from longhouse.supervisor import guard
@@ -37,6 +34,9 @@ __all__ = ["Host", "own_processes"]
 LOOK_S = 0.25
 LOOK_SHARE = 20
 """Scanning processes takes at most one LOOK_SHARE-th of the time."""
+ENDS_SHARE = 2
+"""After a scan, the tasks that end wait this many times its length: many that end together need
+one scan, not one each."""
 IDLE_S = 10.0
 COUNT_S = 0.05
 TELL_S = 0.005
@@ -67,7 +67,7 @@ class Host:
         self._idle_s = idle_s
         self._tasks: dict[str, HostedTask] = {}
         self._trees, self._ports = Trees(), Ports()
-        self._look_at = guard.now()
+        self._look_at = self._ends_at = guard.now()
         self._count, self._count_at = 0, guard.now()
         self._untold: dict[str, float] = {}
         self._told_at: dict[str, float] = {}
@@ -103,9 +103,10 @@ class Host:
         self._tell_grown()
         if not ready:
             self._feed_a_display()
-        self._look_if_due()
+        looked = self._look_if_due()
         for task in list(self._tasks.values()):
-            if task.wakes_at is not None and task.wakes_at <= guard.now():
+            waits = task.needs_tree and not looked
+            if task.wakes_at is not None and task.wakes_at <= guard.now() and not waits:
                 self._tick(task)
 
     def close(self) -> None:
@@ -124,13 +125,18 @@ class Host:
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         verb = {
             "spawn": self._spawn,
+            "spawn_many": self._spawn_many,
             "control": self._control,
             "fence": self._fence,
             "list": self._list,
             "quit": self._quit,
         }
+        return self._said(lambda: verb[asked["do"]](asked), str(asked.get("do")))
+
+    def _said(self, answer: Callable[[], dict[str, Any]], what: str = "spawn") -> dict[str, Any]:
+        """An answer, or what was wrong with the request."""
         try:
-            return verb[asked["do"]](asked)
+            return answer()
         except HostRefused as refused:
             return {"error": str(refused)} | ({"later": True} if refused.later else {})
         except (KeyError, TypeError, ValueError) as error:
@@ -138,7 +144,7 @@ class Host:
         except OSError as error:
             return {"error": error.strerror or str(error), "errno": error.errno}
         except Exception as error:
-            tell_defect(f"in a request to {asked.get('do')!r}")
+            tell_defect(f"in a request to {what!r}")
             return {"error": f"a defect of the process host: {error!r}; see its host.log"}
 
     def _fence(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -153,30 +159,54 @@ class Host:
             raise HostRefused(why, later=True)
 
     def _spawn(self, asked: dict[str, Any]) -> dict[str, Any]:
-        name = checked_name(asked)
         self._refuse_earlier(asked)
+        return self._confirmed(self._begin(asked))
+
+    def _spawn_many(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Start several tasks: while one program is loaded, the next is forked."""
+        self._refuse_earlier(asked)
+        begun = [self._said(partial(self._begin, one)) for one in asked["tasks"]]
+        return {"tasks": [self._said(partial(self._confirmed, one)) for one in begun]}
+
+    def _begin(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Fork a task's program, unless it was started before."""
+        name = checked_name(asked)
         if self._leaving:
             raise HostRefused("the host is shutting down")
         if (old := self._tasks.get(name)) and old.is_another_than(asked):
             old.end("cancelled")  # the server that started it was restored, and forgot it
             raise HostRefused(f"an earlier {name}, which no server knows, is ending", later=True)
         if name not in self._tasks:
-            forget_unknown(self._folder, name, self._id, asked)
-            started = _started(self._folder / name)
-            if started:
-                return {"task": name, "pid": started["pid"], "again": True}
-            task = self._tasks[name] = HostedTask.start(
+            if (self._folder / name).exists():
+                forget_unknown(self._folder, name, self._id, asked)
+                if started := _started(self._folder / name):
+                    return {"task": name, "pid": started["pid"], "again": True}
+            self._tasks[name] = HostedTask.start(
                 self._folder, self._id, asked, self._hasher, self._groups
             )
+        return {"task": name}
+
+    def _confirmed(self, begun: dict[str, Any]) -> dict[str, Any]:
+        """The answer about a task that `_begin` forked, once its program runs."""
+        if "error" in begun or "again" in begun:
+            return begun
+        task = self._tasks[begun["task"]]
+        if task.is_begun:
+            try:
+                task.confirm()
+            except BaseException:
+                del self._tasks[task.name]
+                task.close()
+                raise
             try:
                 self._attach(task)
             except BaseException:
                 task.end("host_lost")  # it cannot be served
                 raise
-            self._door.push(name)
-        started = self._tasks[name].record("started")
+            self._door.push(task.name)
+        started = task.record("started")
         assert started is not None
-        return {"task": name, "pid": started["pid"]}
+        return {**begun, "pid": started["pid"]}
 
     def _control(self, asked: dict[str, Any]) -> dict[str, Any]:
         task = self._tasks.get(checked_name(asked))
@@ -280,11 +310,11 @@ class Host:
             if not task.is_hashed:
                 task.wakes_at = guard.now()
 
-    def _look_if_due(self) -> None:
+    def _look_if_due(self) -> bool:
         """If due, update every task's processes and the ports they listen on."""
         started = guard.now()
         ends = any(
-            task.needs_tree and task.wakes_at is not None and task.wakes_at <= started
+            task.needs_tree and (due := self._due(task)) is not None and due <= started
             for task in self._tasks.values()
         )
         count = self._count
@@ -292,11 +322,19 @@ class Host:
             count, self._count_at = processes_here(), started + COUNT_S
         due = ends or started >= self._look_at or count > self._count + MANY
         if not self._tasks or not due:
-            return
+            return False
         with contained("in a look at all processes"):
             self._look()
         now, self._count = guard.now(), count
         self._look_at = now + max(LOOK_S, (now - started) * LOOK_SHARE)
+        self._ends_at = now + (now - started) * ENDS_SHARE
+        return True
+
+    def _due(self, task: HostedTask) -> float | None:
+        """When to tick a task; one that ends is only ticked after a scan."""
+        if task.wakes_at is None or not task.needs_tree:
+            return task.wakes_at
+        return max(task.wakes_at, self._ends_at)
 
     def _look(self) -> None:
         roots: dict[TaskRoot, HostedTask] = {
@@ -336,7 +374,7 @@ class Host:
     # ---- timers
 
     def _pause_s(self) -> float | None:
-        wakes = [at for task in self._tasks.values() for at in (task.wakes_at, task.feeds_at)]
+        wakes = [at for task in self._tasks.values() for at in (self._due(task), task.feeds_at)]
         times = [at for at in wakes if at is not None]
         times += self._untold.values()
         if self._tasks:

@@ -10,10 +10,8 @@ import binascii
 import errno
 import json
 import os
-import re
 import resource
 import signal
-import stat
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,13 @@ from longhouse.runner.host.holder import boot_id
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.numbers import is_another
+from longhouse.runner.host.refusals import HostRefused, checked_name, open_folder
 from longhouse.runner.host.terminal import Terminal
 from longhouse.runner.host.trees import MARK, TaskRoot, command_of
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroup, ControlGroups
 
-__all__ = ["HostRefused", "HostedTask"]
+__all__ = ["HostedTask"]
 
 STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
 QUIET_S = 0.25
@@ -49,17 +48,6 @@ FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 """How many files a program may open; the host itself needs some for each of its tasks."""
 
 LOST = "the server that held this input is gone, and input is stored nowhere else; type it again"
-
-_NAME = re.compile(r"[A-Z]+-[0-9]{1,16}")
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-
-
-class HostRefused(Exception):
-    """The host refused a request; the text says why, and `later` that it may not the next time."""
-
-    def __init__(self, why: str, *, later: bool = False) -> None:
-        super().__init__(why)
-        self.later = later
 
 
 class HostedTask:
@@ -87,6 +75,9 @@ class HostedTask:
         self.is_foreign = False
         """Whether its program was started by an earlier host."""
         self._group: ControlGroup | None = None
+        self._program = ""
+        self._begun: tuple[int, int] | None = None
+        """Its process and the pipe that tells whether the program runs, until that is known."""
         self._exited = False
         self._status: int | None = None
         self._cause: str | None = None
@@ -108,7 +99,10 @@ class HostedTask:
         hasher: Hasher,
         groups: ControlGroups | None = None,
     ) -> HostedTask:
-        """Start the requested program. It runs only once its pid is recorded."""
+        """Begin to start the requested program; `confirm` says whether it runs.
+
+        It runs only once its pid is recorded.
+        """
         name = checked_name(asked)
         spec = {
             key: asked.get(key)
@@ -224,6 +218,11 @@ class HostedTask:
     # ---- read by others
 
     @property
+    def is_begun(self) -> bool:
+        """Whether it is not known yet if its program runs."""
+        return self._begun is not None
+
+    @property
     def needs_tree(self) -> bool:
         """Whether it needs a process scan to continue."""
         return self._ending is not None and self._sealed_by is None
@@ -298,13 +297,28 @@ class HostedTask:
                 self.root = self._root_of(self._journal.add("started", **facts), ours=True)
                 os.write(opens, b"!")
 
+            self._program = argv[0]
             try:
-                guard.start(argv, env, in_child=in_child, on_fork=on_fork)
+                self._begun = guard.begin(argv, env, in_child=in_child, on_fork=on_fork)
             except OSError as error:
-                if self.record("started"):
-                    self._note("ended", cause="unstarted", error=f"{argv[0]}: {error.strerror}")
-                raise HostRefused(f"{argv[0]}: {error.strerror}") from error
+                raise self._unstarted(error) from error
         self.wakes_at = guard.now() + SOON_S
+
+    def confirm(self) -> None:
+        """Wait until the program runs; HostRefused if it could not be started."""
+        if self._begun is None:
+            return
+        begun, self._begun = self._begun, None
+        try:
+            guard.started(*begun)
+        except OSError as error:
+            raise self._unstarted(error) from error
+
+    def _unstarted(self, error: OSError) -> HostRefused:
+        why = f"{self._program}: {error.strerror}"
+        if self.record("started"):
+            self._note("ended", cause="unstarted", error=why)
+        return HostRefused(why)
 
     def _grouped(self, pid: int) -> dict[str, str]:
         """Put the program into its control group; returns the journal's `group` field, if any."""
@@ -444,39 +458,6 @@ class HostedTask:
 def _close_all(files: list[int]) -> None:
     for file in files:
         os.close(file)
-
-
-def checked_name(asked: dict[str, Any]) -> str:
-    """The id of the task in a request; it becomes a path, so nothing else is allowed."""
-    name = asked.get("task")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise HostRefused(f"{name!r} is not a task id")
-    return name
-
-
-def open_folder(root: str, path: str) -> int:
-    """A descriptor of a folder below `root`, reached without symbolic links; or HostRefused."""
-    parts = Path(path).parts
-    if path.startswith("/") or ".." in parts or "\0" in path:
-        raise HostRefused(f"cwd {path!r} is outside the workspace")
-    try:
-        folder = os.open(root, _FOLDER)
-    except OSError as error:
-        raise HostRefused(f"workspace folder {root}: {error.strerror}") from error
-    for part in parts:
-        try:
-            below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
-        except OSError as error:
-            is_link = False
-            with suppress(OSError):
-                about = os.stat(part, dir_fd=folder, follow_symlinks=False)
-                is_link = stat.S_ISLNK(about.st_mode)
-            why = "goes through a symbolic link" if is_link else (error.strerror or "").lower()
-            raise HostRefused(f"cwd {path!r}: {why}") from error
-        finally:
-            os.close(folder)
-        folder = below
-    return folder
 
 
 def _signal_name(number: int) -> str:

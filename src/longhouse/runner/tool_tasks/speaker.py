@@ -12,7 +12,6 @@ teller     turns journals and logs into frames and sends them
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from functools import partial
@@ -21,6 +20,7 @@ from typing import Any
 
 from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.errors import Conflict, Forbidden, LonghouseError
+from longhouse.kernel.tool_policy import PolicyDecision
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.host.door import SOCKET
@@ -31,10 +31,10 @@ from longhouse.runner.tool_tasks.pulse import HostPulse
 from longhouse.runner.tool_tasks.starting import (
     NotStarted,
     decision_frame,
-    decision_of,
     request_for,
 )
 from longhouse.runner.tool_tasks.story import Frame, Story, cancelled_early, failed
+from longhouse.runner.tool_tasks.telling import Teller
 from longhouse.runner.tool_tasks.turns import SpeakingTurn
 
 __all__ = ["TaskSpeaker"]
@@ -46,9 +46,9 @@ AGAIN_MS = 1_000
 PULSE_S = 5.0
 TURN_S = 5.0
 """How often a runner that waits for its turn looks whether the speaker has fallen silent."""
-CLAIM = 2
-MOST_CHARS = 80_000
-"""The largest answer; the command lines of two tasks always fit."""
+CLAIM = 32
+AT_ONCE = 8
+"""How many tasks the host is asked to start in one request: meanwhile it does nothing else."""
 REST_S = 1.0
 REFUSED_S = 60.0
 """How long a runner whose token may not host processes waits before it asks again."""
@@ -65,6 +65,8 @@ class TaskSpeaker:
         self._host = HostClient(self._folder, spare=context.home / LOCK_NAME)
         self._stories: dict[str, Story] = {}
         self._stale: list[Story] = []
+        self._grown: set[str] = set()
+        self._look_at = 0.0
         self._undone: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -75,6 +77,13 @@ class TaskSpeaker:
         self._is_felt = True
         """Whether the host answered its pulse last; every claim tells the server."""
         self._clears_at_ms = 0
+        self._teller = Teller(
+            context,
+            self._folder,
+            forget=self._forget,
+            lose=self._lose,
+            is_lost=self._lost.is_set,
+        )
 
     @property
     def is_busy(self) -> bool:
@@ -144,8 +153,7 @@ class TaskSpeaker:
             self._lost.clear()
         self._undone.clear()
         self._fence({work["task_id"] for work in tasks})
-        for work in tasks:
-            self._start(fresh[work["task_id"]], work)
+        self._start([(fresh[work["task_id"]], work) for work in tasks])
         waiting, seq = 1, 0
         self._do(ops)
         while not self._leave.is_set() and not self._lost.is_set():
@@ -196,23 +204,23 @@ class TaskSpeaker:
                 "tool.task_held",
                 runner_id=self._context.options.runner_id,
                 host_id=self._host_id,
-                max_chars=MOST_CHARS,
                 **more,
             )
             self._revision = held["revision"]
             tasks += held["tasks"]
-            if not held["has_more"] and len(held["tasks"]) == held["count"]:
+            if not held["has_more"]:
                 return tasks, held["ops"]
             more = {"after": tasks[-1]["task_id"]}
 
     def _claim(self) -> None:
         claimed = self._ask_for_tasks(CLAIM, host_answers=self._is_felt)
+        begun: list[tuple[Story, dict[str, Any]]] = []
         for work in claimed["tasks"]:
             self._context.log("task.claimed", task=work["task_id"], tool=work["tool"])
-            story = self._story(work, set())
-            with self._lock:  # first of all: the listener stays only while there are stories
-                self._stories[story.task_id] = story
-            self._start(story, work)
+            begun.append((self._story(work, set()), work))
+        with self._lock:  # first of all: the listener stays only while there are stories
+            self._stories |= {story.task_id: story for story, _ in begun}
+        self._start(begun)
 
     def _ask_for_tasks(self, limit: int, *, host_answers: bool) -> dict[str, Any]:
         asked: dict[str, Any] = self._context.plane.write(
@@ -221,63 +229,85 @@ class TaskSpeaker:
             host_id=self._host_id,
             revision=self._revision,
             limit=limit,
-            max_chars=MOST_CHARS,
             host_answers=host_answers,
+            projects=self._context.projects,
         )
         return asked
 
     def _story(self, work: dict[str, Any], pending: set[str]) -> Story:
         folder = self._folder / work["task_id"]
         keeper = None if self._context.shares_folder else self._keeper(work["task_id"], folder)
-        decided = decision_frame(self._context.policy, decision_of(self._context.policy, work))
+        decided = self._decided(work)[1]
         story = Story(work, folder, pending, decided, keeper)
-        story.revision = self._revision
+        story.host_id, story.revision = self._host_id, self._revision
         return story
 
-    def _start(self, story: Story, work: dict[str, Any]) -> None:
-        """Have the host start the task of a story that is already kept, unless it did before.
+    def _decided(self, work: dict[str, Any]) -> tuple[PolicyDecision, Frame]:
+        """This runner's decision about a task, and the frame that records it."""
+        policy = self._context.policy
+        decision = policy.decide(work)
+        return decision, decision_frame(policy.profile_for(work), decision)
 
-        Its frames are told only once the host has answered. A wish to cancel it ends it here only
-        if the host never started it; otherwise it is an operation like any other.
+    def _start(self, begun: list[tuple[Story, dict[str, Any]]]) -> None:
+        """Have the host start the tasks of stories that are already kept, unless it did before.
+
+        Their frames are told only once the host has answered. A wish to cancel one ends it here
+        only if the host never started it; otherwise it is an operation like any other.
         """
-        last: list[Frame] = []
-        if work["status"] == "queued":
-            decision = decision_of(self._context.policy, work)
-            decided = decision_frame(self._context.policy, decision)
+        asked: list[tuple[Story, dict[str, Any]]] = []
+        for story, work in begun:
+            if work["status"] != "queued":
+                self._begin(story)
+                continue
+            decision, decided = self._decided(work)
             if work["cancel_reason"] is not None and not story.has_started():
-                last = cancelled_early(work["cancel_reason"])
+                self._end_early(story, cancelled_early(work["cancel_reason"]))
             elif not decision.allowed:
-                last = [decided, failed(f"{decision.rule}: {decision.why}", "policy_denied")]
+                denied = f"{decision.rule}: {decision.why}"
+                self._end_early(story, [decided, failed(denied, "policy_denied")])
             else:
-                last = self._ask_to_start(work, decided)
-        if last:
-            if not self._append(story, last):
-                self._lost.set()
-            with self._lock:
-                if self._stories.get(story.task_id) is story:
-                    del self._stories[story.task_id]
-                self._stale.append(story)
+                try:
+                    asked.append((story, request_for(work, self._context.root)))
+                except NotStarted as why:
+                    self._end_early(story, [decided, failed(str(why), why.cause)])
+        for at in range(0, len(asked), AT_ONCE):
+            self._ask_to_start(asked[at : at + AT_ONCE])
+
+    def _ask_to_start(self, asked: list[tuple[Story, dict[str, Any]]]) -> None:
+        revision, requests = self._revision, [request for _, request in asked]
+        said = self._host.ask("spawn_many", revision=revision, tasks=requests).get("tasks")
+        if said is None:  # the host refuses all of them, or is of an older version
+            said = [self._host.ask("spawn", revision=revision, **one) for one in requests]
+        later = None
+        for (story, _), one in zip(asked, said, strict=True):
+            if one.get("later"):  # it is still ours to start, unless the server says otherwise
+                later = Conflict(f"{story.task_id}: {one['error']}")
+            elif "error" in one:
+                self._end_early(story, [*story.first, failed(one["error"], "unstarted")])
+            else:
+                self._begin(story)
+        if later:
+            raise later
+
+    def _begin(self, story: Story) -> None:
         story.is_begun = True
-        self._wake.set()
+        self._grow(story.task_id)
+
+    def _end_early(self, story: Story, last: list[Frame]) -> None:
+        """Send the last frames of a task that was never started."""
+        if not self._teller.append(story, last):
+            self._lost.set()
+        with self._lock:
+            if self._stories.get(story.task_id) is story:
+                del self._stories[story.task_id]
+            self._stale.append(story)
+        self._begin(story)
 
     def _keeper(self, task_id: str, folder: Path) -> LogKeeper:
         """Sends a task's logs to servers that cannot read our folder."""
         fence = {"runner_id": self._context.options.runner_id, "revision": self._revision}
         offer = self._context.plane.offer  # a full disk there must not block all other tasks
         return LogKeeper(partial(offer, "tool.output_append", task_id=task_id, **fence), folder)
-
-    def _ask_to_start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
-        """Have the host start a task; returns the frames to send if it could not."""
-        try:
-            request = request_for(work, self._context.root)
-            said = self._host.ask("spawn", revision=self._revision, **request)
-        except NotStarted as why:
-            return [decided, failed(str(why), why.cause)]
-        if said.get("later"):  # it is still ours to start, unless the server says otherwise
-            raise Conflict(f"{work['task_id']}: {said['error']}")
-        if "error" in said:
-            return [decided, failed(said["error"], "unstarted")]
-        return []
 
     def _do(self, ops: list[dict[str, Any]]) -> None:
         """Pass operations to the host, in order; one that it cannot record yet is tried again."""
@@ -299,15 +329,15 @@ class TaskSpeaker:
                 self._context.log("task.op", op=op["op_id"], why=said["error"])
                 if not story.has_ended():
                     self._undone[op["op_id"]] = op
-        self._wake.set()
+            self._grow(op["task_id"])
 
     # ---- listener and teller
 
     def _listen(self) -> None:
         """Follow the host while there are tasks; this also restarts a killed host."""
         try:
-            for _grown in self._host.watch():
-                self._wake.set()
+            for grown in self._host.watch():
+                self._grow(grown)
                 if self._leave.is_set() or not self._stories:
                     return
         except OSError as error:
@@ -343,68 +373,42 @@ class TaskSpeaker:
             if stories and (listener is None or not listener.is_alive()):
                 listener = threading.Thread(target=self._listen, name="host listener", daemon=True)
                 listener.start()
-            for story in stories:
-                if not story.is_begun:
-                    continue
-                try:
-                    self._go_on(story)
-                except LonghouseError as error:
-                    self._refused(story, error)
-                except Exception as error:
-                    self._context.log("task.defect", task=story.task_id, why=repr(error))
-                    self._lose(story)
-            pause_s = max(TICK_S, TICK_PER_TASK_S * len(stories)) if stories else None
+            named = self._named(stories)
+            try:
+                self._teller.tell([story for story in named if story.is_begun])
+            except Exception as error:
+                self._context.log("tasks.defect", why=repr(error))
+            if len(named) == len(stories):
+                tick_s = max(TICK_S, TICK_PER_TASK_S * len(stories))
+                self._look_at = time.monotonic() + tick_s
+            pause_s = max(0.0, self._look_at - time.monotonic()) if stories else None
             self._wake.wait(pause_s)
             self._wake.clear()
 
-    def _go_on(self, story: Story) -> None:
-        """Send all pending frames of one task."""
-        while not self._lost.is_set() and (frames := story.tell()):
-            if not self._append(story, frames):
-                return
-            story.told(frames)
-            if story.over:
-                with self._lock:
-                    self._stories.pop(story.task_id, None)
-                story.close()
-                if story.is_kept:
-                    shutil.rmtree(self._folder / story.task_id, ignore_errors=True)
-                self._context.log("task.ended", task=story.task_id)
-                return
+    def _grow(self, task: str) -> None:
+        """This task has something to tell; an empty name means that any may have."""
+        with self._lock:
+            self._grown.add(task)
+        self._wake.set()
 
-    def _append(self, story: Story, frames: list[Frame]) -> bool:
-        """Send frames; True if they are now in the stream."""
-        try:
-            try:
-                self._send(story, frames)
-            except Conflict:
-                # The server adds frames of its own, such as a request to cancel.
-                known = self._context.plane.ask("tool.task_status", task_id=story.task_id)["task"]
-                if not story.follows(known):
-                    raise
-                self._send(story, frames)
-        except LonghouseError as error:
-            self._refused(story, error)
-            return False
-        return True
+    def _named(self, stories: list[Story]) -> list[Story]:
+        """The stories to look at: all when it is time, else those that are known to have grown.
 
-    def _refused(self, story: Story, error: LonghouseError) -> None:
-        """Log the refusal and start over from what the server knows."""
-        self._context.log("task.refused", task=story.task_id, code=error.code, why=error.message)
-        self._lose(story)
+        The host says nothing of what programs without a terminal print, so all are looked at now
+        and then.
+        """
+        with self._lock:
+            grown, self._grown = self._grown, set()
+        if "" in grown or time.monotonic() >= self._look_at:
+            return stories
+        return [story for story in stories if story.task_id in grown]
+
+    def _forget(self, story: Story) -> None:
+        with self._lock:
+            self._stories.pop(story.task_id, None)
 
     def _lose(self, story: Story) -> None:
         """Start over, unless this story has already been replaced."""
         with self._lock:
             if self._stories.get(story.task_id) is story:
                 self._lost.set()
-
-    def _send(self, story: Story, frames: list[Frame]) -> None:
-        self._context.plane.write(
-            "tool.task_append",
-            task_id=story.task_id,
-            runner_id=self._context.options.runner_id,
-            revision=story.revision,
-            base_seq=story.next_seq,
-            frames=frames,
-        )

@@ -64,13 +64,17 @@ class Story:
         self.next_seq: int = work["next_seq"]
         self.cancel_reason: str | None = work["cancel_reason"]
         self.over = False
+        self.may_have_more = False
+        """Whether it makes sense to call `tell` again at once."""
         self.is_begun = False
         """Whether the host has answered the request to start it; only then is it told."""
+        self.host_id = ""
         self.revision = 0
         """The speaker's revision; once there is a newer one, the server refuses these frames."""
         self._folder = folder
         self._running = work["status"] == "running"
-        self._decided = decided
+        self.first: list[Frame] = [decided] if decided else []
+        """The frames that precede its start."""
         self._keeper = keeper
         self._pending = pending
         self._streams = STREAMS[work["execution_mode"]]
@@ -138,6 +142,8 @@ class Story:
         for record in self._records[:records]:
             self._note(record)
         del self._records[:records]
+        has_output = any("bytes" in one and "op_id" not in one for one in frames)
+        self.may_have_more = has_output or bool(self._records)
         if any("chunk" not in one for one in frames if "bytes" in one and "op_id" not in one):
             self._referred_at = self._clock()
             self._small += not self._at_once
@@ -221,7 +227,7 @@ class Story:
             return []
         running = {"type": "tool_task_status", "status": "running", "pid": record["pid"]}
         running["started_at_ms"] = record["ts"]
-        return [*([self._decided] if self._decided else []), running]
+        return [*self.first, running]
 
     def _outcome(self, record: Record) -> list[Frame]:
         op_id, kind = record["op_id"], record["op"]

@@ -138,6 +138,7 @@ def _media_type(req: AddArtifact) -> str:
     "docs.artifact.add",
     also=("upload artifacts.add artifacts.create docs.artifact.create docs.artifact.upload attach"),
     writes=True,
+    additive=True,
     idempotent=True,
     ahead=_stage,
     example=AddArtifact(name="report.md", content="# All tests pass\n", media_type="text/markdown"),
@@ -157,8 +158,10 @@ def add_artifact(tx: Tx, req: AddArtifact, blob: Blob) -> ArtifactAdded:
 
 
 @room.opens(
+    "artifact",
     r"artifact:[0-9a-f]{8,64}|ART-[0-9]{3,12}",
-    "an artifact, like artifact:2cf24dba5fb0 or ART-001",
+    "an artifact, like artifact:2cf24dba5fb0,",
+    "ART-001",
 )
 def open_artifact(tx: Tx, req: object, match: re.Match[str]) -> ArtifactShown:
     """The beginning of an artifact, and how to read more."""

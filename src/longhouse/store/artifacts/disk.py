@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longhouse.kernel.errors import StoreError, StoreUnusable
+from longhouse.kernel.errors import StoreError, StoreUnusable, is_full
 
 if TYPE_CHECKING:
     import hashlib
@@ -32,7 +32,7 @@ def disk_errors(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if is_full(error):
             raise StoreError(
                 f"the disk is full; {what} was not stored",
                 recovery="free up space (`longhouse artifact sweep` may help) and repeat the call",

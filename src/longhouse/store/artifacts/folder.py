@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from longhouse.kernel.errors import StoreError
@@ -23,6 +24,7 @@ from longhouse.store.artifacts.blobs import (
     Tally,
     bytes_missing,
 )
+from longhouse.store.artifacts.copying import copied
 from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors, write_all
 from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap, steady
 
@@ -224,14 +226,13 @@ class FolderLogs:
     def finish(self, log: LogWriter, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
         """A log that cannot grow any more is linked; anything else is copied."""
         assert isinstance(log, GrowingLog)
+        if shared or log.is_cut:
+            look = partial(self.look, log.name)
+            return copied(look, self._blobs, cap=log.cap, now_ms=now_ms)
         log.sync()
-        digest, size, gap = log.finish()
-        if gap is None and not shared:
-            blob = Blob(digest, size)
-            self._blobs.put(blob, self._folder, log.name, now_ms)
-        else:
-            blob = self._blobs.stage(log.stored(size, gap), now_ms=now_ms, digest=None, most=None)
-        return blob, size, gap
+        blob = Blob(*log.digest())
+        self._blobs.put(blob, self._folder, log.name, now_ms)
+        return blob, blob.size, None
 
     def sweep(self, growing: set[str], before_ms: int) -> int:
         keep = growing | {f"{name}.gap" for name in growing}

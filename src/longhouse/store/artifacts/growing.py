@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +23,7 @@ __all__ = [
     "Gap",
     "GrowingLog",
     "cut_for",
+    "is_cut",
     "is_due",
     "middle_of",
     "open_growing",
@@ -52,6 +53,11 @@ def is_due(cap: int | None, size: int, gap: Gap | None) -> bool:
     if cap is None:
         return False
     return size - (gap.bytes if gap else 0) >= cap + max(cap // 2, _STEP)
+
+
+def is_cut(cap: int | None, size: int, gap: Gap | None) -> bool:
+    """Whether some bytes are gone, or would be at the log's end."""
+    return gap is not None or (cap is not None and size > cap)
 
 
 def middle_of(cap: int, size: int, gap: Gap | None) -> int:
@@ -130,25 +136,16 @@ class GrowingLog:
         with disk_errors("a log"):
             os.fsync(self._file.fd)
 
-    def finish(self) -> tuple[str, int, Gap | None]:
-        """The digest of the stored bytes, the length of the stream, and the final gap."""
-        size = self._file.size()
-        gap = self._final_gap(size)
-        if gap is None:
-            self._hash_to(size)
-            return self._hash.hexdigest(), size, None
-        digest = sha256()
-        for chunk in self.stored(size, gap):
-            digest.update(chunk)
-        return digest.hexdigest(), size, gap
+    @property
+    def is_cut(self) -> bool:
+        """Whether not all of its bytes would stay if it ended now."""
+        return is_cut(self.cap, self.size(), self.gap)
 
-    def stored(self, size: int, gap: Gap | None) -> Iterator[bytes]:
-        """The bytes that are kept, in order."""
-        if gap is None:
-            yield from self._file.chunks(0, size)
-        else:
-            yield from self._file.chunks(0, gap.at)
-            yield from self._file.chunks(gap.end, size)
+    def digest(self) -> tuple[str, int]:
+        """The digest of a log that nothing was cut from, and its length."""
+        size = self._file.size()
+        self._hash_to(size)
+        return self._hash.hexdigest(), size
 
     def _hash_to(self, size: int) -> None:
         for chunk in self._file.chunks(self._hashed, size):

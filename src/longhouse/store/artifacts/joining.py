@@ -56,6 +56,7 @@ def copy_parts(tx: Tx, req: JoinArtifacts) -> Blob:
 @room.command(
     "docs.artifact.join",
     writes=True,
+    additive=True,
     idempotent=True,
     ahead=copy_parts,
     example=JoinArtifacts(

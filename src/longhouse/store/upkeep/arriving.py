@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from longhouse.kernel.contributions import Arrival, Arriver, HeldBack
+from longhouse.store.projects import close_workspace
 from longhouse.store.tx import Tx
 from longhouse.store.upkeep.tables import sql
 
@@ -18,6 +19,7 @@ def arrived(tx: Tx, rooms: Sequence[Arriver], arrival: Arrival) -> list[HeldBack
     """Disarm a workspace that has just come, and return what was held; without rooms, nothing."""
     if arrival.foreign and rooms:
         tx.run(sql.keys_forget)
+        close_workspace(tx, tx.ws)
     return [held for disarm in rooms for held in disarm(tx, arrival)]
 
 

@@ -33,6 +33,7 @@ SHARED = frozenset(
         "schema_version",
         "tokens",
         "tool_typed",
+        "workspace_projects",
         "workspaces",
     }
 )

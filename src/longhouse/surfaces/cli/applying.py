@@ -11,12 +11,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.kernel.errors import Conflict, InvalidInput, ProjectNotBound
 from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import Shown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from longhouse.runner.worktrees import Worktree
 
 __all__ = ["apply"]
@@ -40,8 +42,8 @@ def apply(
             recovery=f"longhouse job apply {job} --merged",
         )
     found = cli.call("jobs.open", job=job, max_events=0)["job"]
-    settings = cli.settings
-    places = (settings.project_root, settings.cache, settings.workspace, found["id"])
+    settings, root = cli.settings, _root(cli)
+    places = (root, settings.cache, settings.workspace, found["id"])
     worktree = worktree_of(*places, store=settings.dir)
     waits, here = found.get("changes"), worktree.is_here
     if waits is None and not (here and found["status"] in ("FAILED", "CANCELED")):
@@ -66,7 +68,7 @@ def apply(
         outcome = _land(cli, worktree, found, including_configuration)
         said = outcome.told()
         told["reason"] = said[:400]
-        if changed := worktree.changed(settings.project_root):
+        if changed := worktree.changed(root):
             told["changed"] = changed
     if waits is not None:
         outcome_word = "dropped" if drop else "applied"
@@ -74,6 +76,22 @@ def apply(
     if here:
         worktree.remove()
     return Shown(found, [f"{said.rstrip('.')}; it is {found['status']}"])
+
+
+def _root(cli: Cli) -> Path:
+    """The repository on this host where the work of the workspace is done."""
+    from longhouse.config.roots import own_project
+
+    settings = cli.settings
+    own, name = own_project(settings.place), settings.workspace
+    rows = cli.call("workspace.list", name=name)["workspaces"]
+    bound = [one["project"] for row in rows for one in row.get("projects", ())]
+    if own is None or (root := own.root_of(bound)) is None:
+        raise ProjectNotBound(
+            f"workspace {name!r}: its work is done in no repository on this machine",
+            recovery=f"in the repository where it is: longhouse workspace bind {name}",
+        )
+    return root
 
 
 def _land(cli: Cli, worktree: Worktree, found: dict[str, Any], word: bool) -> Any:

@@ -35,6 +35,8 @@ _MOST_TYPED = 65_536
 _QUIET_S = 60.0
 _LEAVE_S = 2.0
 _NOT_YET_S = 0.05
+_GATHER_S = 0.015
+"""A key goes at once; those that follow it within this time, as in a paste, go together."""
 _DETACH = re.compile(
     rb"\x1d|\x1b\[93(?::\d*)*;(?:5|69|133|197)(?::[12])?(?:;[\d:]*)?u|\x1b\[27;5;93~"
 )
@@ -179,6 +181,7 @@ class Attachment:
         self._reading: _Call | None = None
         self._stuck_until: float | None = None
         self._leaves_at: float | None = None
+        self._gathers_until: float | None = None
         self._after = task["next_seq"] - 1 if self._running else -1
 
     def run(self) -> None:
@@ -208,6 +211,8 @@ class Attachment:
         if not self.detached and len(self._typed) < _MOST_TYPED:
             acts[self._terminal.keys] = self._on_keys
         waits = [self._leaves_at, self._stuck_until]
+        if self._typed and self._sending is None:
+            waits.append(self._gathers_until)
         for source, act in (
             (frames, lambda: self._on_frames(frames)),
             (self._sending, self._on_sent),
@@ -236,6 +241,8 @@ class Attachment:
                 source.awake()
         if self._stuck_until is not None and self._stuck_until <= now:
             self._stuck_until = None
+        if self._gathers_until is not None and (self._gathers_until <= now or self.detached):
+            self._gathers_until = None
 
     # Keyboard
 
@@ -267,7 +274,8 @@ class Attachment:
             self._wants_size = self._others_size = False
             rows, cols = self._size = self._terminal.size
             self._sending = self._call("tool.task_resize", rows=rows, cols=cols)
-        elif self._typed:
+        elif self._typed and self._gathers_until is None:
+            self._gathers_until = time.monotonic() + _GATHER_S
             chunk = bytes(self._typed[:STDIN_BYTES])
             del self._typed[:STDIN_BYTES]
             coded = base64.b64encode(chunk).decode()

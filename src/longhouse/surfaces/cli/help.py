@@ -51,7 +51,7 @@ def _overview(output: Console) -> Iterator[str]:
     yield ""
     yield "Run `longhouse COMMAND --help` for details. All global flags except --json, --help and"
     yield "--version can also be set in the environment (LONGHOUSE_DIR, …) and, except --dir, in"
-    yield "~/.config/longhouse/config.toml."
+    yield "~/.config/longhouse/config.toml. To upgrade or uninstall: `longhouse docs operations`."
 
 
 def _command(path: Sequence[str], command: Command, output: Console) -> Iterator[str]:

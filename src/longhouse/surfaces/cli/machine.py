@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.config import client_homes, worktree_root
+from longhouse.client import launch
+from longhouse.config import worktree_root
 from longhouse.config.places import git_folder
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.surfaces.cli.clients import program, spoken
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.setup.present import PresentEntry, entries_here
 
-__all__ = ["CheckResult", "agents", "clients", "hooks", "hosts", "limits", "rights", "shell"]
+__all__ = [
+    "CheckResult",
+    "agents",
+    "clients",
+    "hooks",
+    "hosts",
+    "jobs",
+    "limits",
+    "rights",
+    "shell",
+]
 
 VERSION_S = 10
 HOST_S = 5.0
@@ -28,6 +38,8 @@ AGENTS = {
     "claude": "npm install -g @anthropic-ai/claude-code",
 }
 OLDEST_CODEX = (0, 138)
+OF_RUNNERS = ("no_agent", "no_runner", "declined", "runner_fails")
+"""The reasons for waiting that somebody must mend."""
 _PRIVATE = ("longhouse.db", "token", "server.json", "agents")
 
 
@@ -57,10 +69,17 @@ def shell(cli: Cli) -> Iterator[CheckResult]:
 
 
 def agents(cli: Cli) -> Iterator[CheckResult]:
-    """The agent programs that a runner starts for jobs."""
+    """The agent programs that a runner starts for jobs: those that the settings name, or PATH."""
+    from longhouse.runner.executors import agents_here
     from longhouse.runner.executors.claude_code import ClaudeCode
+    from longhouse.runner.options import load_options
 
-    there = {name: path for name in AGENTS if (path := shutil.which(name))}
+    options = load_options({}, cli.settings.place)
+    named = {"codex": options.codex_bin, "claude": options.claude_bin or "claude"}
+    there = {name: path for name, said in named.items() if (path := shutil.which(said))}
+    for name, said in named.items():
+        if said != name and name not in there:
+            yield CheckResult("fail", f"{name}: {said}, which the settings name, does not run")
     for name, path in there.items():
         version = _version(path)
         yield CheckResult("ok", f"{name}: {version} at {path}")
@@ -77,12 +96,30 @@ def agents(cli: Cli) -> Iterator[CheckResult]:
                 "claude runs the commands of jobs unsandboxed: they can do all that you can",
                 "turn on Claude Code's own sandbox (/sandbox), or use Codex for such jobs",
             )
-    if not there:
+    others = [name for name in agents_here(options) if name not in ("codex", "claude_code")]
+    for name in others:
+        yield CheckResult("ok", f"{name}: a plug-in")
+    if not there and not others:
         yield CheckResult(
             "warn",
             "neither Codex nor Claude Code is installed: runners have no agent to run jobs with",
             " or ".join(AGENTS.values()),
         )
+
+
+def jobs(cli: Cli) -> Iterator[CheckResult]:
+    """Why queued jobs wait for a runner, if they do."""
+    if not cli.settings.dir.exists():
+        return
+    found = cli.call("jobs.radar", status="QUEUED", limit=200)["jobs"]
+    reasons: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for row in found:
+        if (waiting := row.get("waiting")) and waiting["code"] in OF_RUNNERS:
+            reasons.setdefault(waiting["why"], (waiting, []))[1].append(row["id"])
+    for waiting, ids in reasons.values():
+        which = ids[0] if len(ids) == 1 else f"{len(ids)} jobs, {ids[0]} first,"
+        wait = "waits" if len(ids) == 1 else "wait"
+        yield CheckResult("warn", f"{which} {wait}: {waiting['why']}", waiting.get("fix"))
 
 
 def _is_old(version: str) -> bool:
@@ -144,44 +181,35 @@ def hosts(cli: Cli) -> Iterator[CheckResult]:
 
 
 def clients(cli: Cli) -> Iterator[CheckResult]:
-    """Whether a client here has an entry for Longhouse, and one whose program exists."""
-    homes, root = client_homes(), worktree_root(Path.cwd())
-    files = {
-        "Claude Code": (root / ".mcp.json", homes.claude_json),
-        "Codex": (root / ".codex" / "config.toml", homes.codex / "config.toml"),
-        "Cursor": (root / ".cursor" / "mcp.json",),
-    }
+    """Whether a client here has an entry for Longhouse, and one that leads to this store."""
     connected = False
-    for client, paths in files.items():
-        for path in paths:
-            if path.is_file():
-                for finding in _entry(client, path):
-                    connected = True
-                    yield finding
+    for entry in entries_here():
+        connected = True
+        yield _checked(entry, cli)
     if not connected:
         yield CheckResult("note", "no MCP client is connected to this store", f"{spoken()} init")
 
 
-def _entry(client: str, path: Path) -> Iterator[CheckResult]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        held: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-        key = "mcp_servers" if path.suffix == ".toml" else "mcpServers"
-        entry = held.get(key, {}).get("longhouse")
-        command = None if entry is None else str(entry["command"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        yield CheckResult("warn", f"{client} cannot read {path}: {error}", f"fix {path}")
-        return
-    if command is None:
-        return
-    if shutil.which(command):
-        yield CheckResult("ok", f"{client} is connected by {path}")
-    else:
-        yield CheckResult(
+def _checked(entry: PresentEntry, cli: Cli) -> CheckResult:
+    client, path = entry.client, entry.path
+    if entry.trouble is not None:
+        return CheckResult("warn", f"{client} cannot read {path}: {entry.trouble}", f"fix {path}")
+    if entry.command is not None and not shutil.which(entry.command):
+        return CheckResult(
             "fail",
-            f"{path} tells {client} to start {command}, which does not exist",
+            f"{path} tells {client} to start {entry.command}, which does not exist",
             "longhouse init",
         )
+    running = launch.alive(cli.settings.dir) if entry.local_port else None
+    if running is not None and not running.url.endswith(f":{entry.local_port}"):
+        return CheckResult(
+            "warn",
+            f"{path} tells {client} to send its token to {entry.url}, but this store's server is "
+            f"at {running.url}",
+            f"change the address to {running.url}/mcp, or use `longhouse init`, which needs none; "
+            "revoke the token if you do not know who listens there",
+        )
+    return CheckResult("ok", f"{client} is connected by {path}")
 
 
 def hooks(cli: Cli) -> Iterator[CheckResult]:

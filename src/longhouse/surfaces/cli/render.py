@@ -8,7 +8,7 @@ from typing import Any
 
 from longhouse.surfaces.cli.output import Cut
 
-__all__ = ["ago", "clock_time", "fields", "flat", "many", "table", "view"]
+__all__ = ["ago", "clock_time", "fields", "flat", "local_time", "many", "table", "view"]
 
 WIDE = 100
 
@@ -32,7 +32,7 @@ def many(count: int, noun: str) -> str:
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """One line per row, below a header; the last column is not padded."""
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    cells = [[_timed(column, row.get(column)) for column in columns] for row in rows]
     if not cells:
         return
     cells.insert(0, [column.upper() for column in columns])
@@ -82,7 +82,11 @@ def _is_long(item: Any) -> bool:
 def _field(name: str, item: Any) -> Any:
     if name.endswith(("ts_ms", "_at_ms")):
         return item and f"{ago(item)} ({clock_time(item)})"
-    return item if item in (None, [], {}, "") else _cell(item)
+    return item if item in (None, [], {}, "") else _timed(name, item)
+
+
+def _timed(name: str, item: Any) -> str:
+    return local_time(item) if name.endswith("_at") and isinstance(item, str) else _cell(item)
 
 
 def ago(ts_ms: int, now_ms: int | None = None) -> str:
@@ -96,8 +100,20 @@ def ago(ts_ms: int, now_ms: int | None = None) -> str:
 
 
 def clock_time(ts_ms: int) -> str:
-    """The local time of day."""
-    return time.strftime("%H:%M:%S", time.localtime(ts_ms / 1000))
+    """The time of day in the reader's zone, with the zone: `10:02:31 CET`."""
+    return time.strftime("%H:%M:%S %Z", time.localtime(ts_ms / 1000)).rstrip()
+
+
+def local_time(stamp: str) -> str:
+    """An RFC 3339 time in the reader's zone, with the zone; the day too if it is not today."""
+    from datetime import datetime  # few answers need it
+
+    try:
+        at = datetime.fromisoformat(stamp).astimezone()
+    except ValueError:
+        return stamp
+    today = at.date() == datetime.now(at.tzinfo).date()
+    return at.strftime("%H:%M %Z" if today else "%Y-%m-%d %H:%M %Z")
 
 
 def _cell(value: Any) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from longhouse.config import absolute_path_only, wants_tracebacks
-from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
+from longhouse.kernel.errors import InternalError, LonghouseError, StoreUnusable
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Console, OutputLost
 from longhouse.surfaces.cli.parse import ParsedLine, parse
@@ -86,7 +86,7 @@ def _run(argv: list[str], line: ParsedLine, output: Console) -> int:
     except (LonghouseError, BrokenPipeError, OutputLost):
         raise
     except OSError as error:
-        raise StoreError(f"the system refused: {error}") from error
+        raise StoreUnusable.refused(error) from error
     except Exception as error:
         raise _defect(error, cli) from error
     finally:
@@ -132,7 +132,8 @@ def _fail(error: LonghouseError, line: ParsedLine, output: Console, *, as_json: 
     from longhouse.surfaces.cli.speaking import in_our_words
 
     message, recovery = in_our_words(error, line)
-    found = [_command_line_or_none(action, line.cli) for action in error.actions]
+    whole = [action for action in error.actions if not _lacks(action)]
+    found = [_command_line_or_none(action, line.cli) for action in whole]
     commands = [text for text in found if text and _HIDDEN not in text]
     if as_json:
         body: dict[str, Any] = {
@@ -165,6 +166,11 @@ def _defect(error: Exception, cli: Cli) -> LonghouseError:
             recovery="check whether it runs the same version: longhouse doctor",
         )
     return InternalError(f"a bug in Longhouse: {what}")
+
+
+def _lacks(action: Any) -> bool:
+    """Whether only the caller can complete this action, so that its line would not run."""
+    return isinstance(action, dict) and bool(action.get("missing"))
 
 
 def _command_line_or_none(action: Mapping[str, Any], cli: Cli | None) -> str | None:

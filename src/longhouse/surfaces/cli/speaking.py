@@ -24,13 +24,29 @@ from longhouse.surfaces.cli.spec import Arg, Command, Flag
 if TYPE_CHECKING:
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["SAID", "command_line", "in_our_words", "in_prose", "next_lines", "said_of"]
+__all__ = [
+    "SAID",
+    "command_line",
+    "in_our_words",
+    "in_prose",
+    "next_lines",
+    "said_of",
+    "why_it_waits",
+]
 
 SAID = Path(__file__).with_name("said.json")
 _QUOTED = r"""(?<![\w\\])'(?:[^'\\\n]|\\.)*'|(?<!\\)"(?:[^"\\\n]|\\.)*\""""
 _CALL = re.compile(rf"{_QUOTED}|(?<![\w.`-])[a-z]+(?:\.[a-z_]+)+(?![\w*])")
 _FIELD = re.compile(r"(\w+)(: .*)", re.DOTALL)
 _GIVEN = re.compile(r"(\w+)=(.+)", re.DOTALL)
+_ID = re.compile(r"\w+: expected an id like ([A-Z]+)-\d.*")
+_LISTS = {
+    "JOB": "jobs.list",
+    "PLAN": "tasks.context",
+    "PROC": "tool.task_list",
+    "TASK": "tasks.context",
+}
+"""The calls that list what ids with these prefixes name."""
 
 
 def said_of(commands: Iterator[tuple[str, Command]]) -> str:
@@ -45,7 +61,10 @@ def said_of(commands: Iterator[tuple[str, Command]]) -> str:
 
 
 def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
-    """A portal call as a line to paste into this shell; None if there is no such line."""
+    """A portal call as a line to paste into this shell; None if there is no such line.
+
+    What is missing in an action is missing in its line too; whoever prints the line says so.
+    """
     call = dict(action["args"])
     workspace, args = call.pop("workspace", None), call.pop("args", None)
     op, cmd = call.pop("op", "call"), call.pop("cmd", None)
@@ -60,7 +79,8 @@ def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
             return None
     elsewhere = workspace and not (cli and workspace == cli.settings.workspace)
     where = ["--workspace", workspace] if elsewhere else []
-    words = _own_words(cmd, args, where) or ["call", cmd, *_pairs(args), *where]
+    words = _unfinished(cmd, args, where, action.get("missing") or ())
+    words = words or _own_words(cmd, args, where) or ["call", cmd, *_pairs(args), *where]
     return f"{spoken()} {shlex.join(words)}"
 
 
@@ -69,15 +89,17 @@ def next_lines(cli: Cli, actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if actions and (text := command_line(actions[0], cli)):
         yield f"next: {text}"
         indent = " " * 6
-        yield cli.out.style(
-            indent + wrapped(in_prose(actions[0]["why"]), cli.out.width, indent), "dim"
-        )
+        lacks = actions[0].get("missing")
+        why = f"{actions[0]['why']}; add {', '.join(lacks)}" if lacks else actions[0]["why"]
+        yield cli.out.style(indent + wrapped(in_prose(why), cli.out.width, indent), "dim")
 
 
 def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | None]:
     """An error's message and fix, with flags in place of fields and command lines of calls."""
     fix = error.recovery
     message = error.message.removesuffix(f"; fix: {fix}")  # printed on its own line
+    if (wanted := _ID.fullmatch(message)) and wanted[1] in _LISTS:
+        fix = f"copy an id from {_LISTS[wanted[1]]}"  # the one in the message may not exist
     about = _FIELD.fullmatch(message)
     if about and (own := _own(line.command, about[1])):
         message = _written(own) + about[2]
@@ -93,11 +115,30 @@ def in_prose(text: str) -> str:
     return _pasted(_CALL.sub(_said, text))
 
 
+def why_it_waits(waiting: Mapping[str, Any]) -> str:
+    """Why a job waits, and what would help."""
+    fix = waiting.get("fix")
+    return in_prose(f"{waiting['why']}; fix: {fix}" if fix else str(waiting["why"]))
+
+
 def _pasted(text: str) -> str:
     program = spoken()
     if program == "longhouse":
         return text
     return re.sub(r"(?<![\w/.-])longhouse (?=[a-z-])", f"{program} ", text)
+
+
+_HOLE = "\N{FULL BLOCK}"
+
+
+def _unfinished(
+    cmd: str, args: Mapping[str, Any], where: list[str], missing: Sequence[str]
+) -> list[str] | None:
+    """One of our commands without what is missing, so that it is refused if it is run as it is."""
+    words = _own_words(cmd, {**args, **dict.fromkeys(missing, _HOLE)}, where) if missing else None
+    if words is None or any(word.startswith("--") for word in words):
+        return None
+    return [word for word in words if word != _HOLE]
 
 
 def _own_words(cmd: str, args: Mapping[str, Any], where: list[str]) -> list[str] | None:

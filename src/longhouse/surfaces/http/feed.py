@@ -25,7 +25,7 @@ from longhouse.dispatch.events import (
     log_stretch,
 )
 from longhouse.house import House
-from longhouse.store.database import HOUSE
+from longhouse.store.database import FOLLOWERS, HOUSE, QUICK, Way
 from longhouse.store.tx import Call, Tx, sql
 
 __all__ = ["Feed", "FeedPage", "Feeds"]
@@ -171,12 +171,12 @@ class Feed:
     async def _turn(self, function: Callable[[Tx], T], owner: str) -> T:
         """Read for a follower, when it is its turn among the followers of its token."""
         async with self._turns(owner):
-            return await self._read(function, owner)
+            return await self._read(function, owner, FOLLOWERS)
 
-    async def _read(self, function: Callable[[Tx], T], owner: str = HOUSE) -> T:
+    async def _read(self, function: Callable[[Tx], T], owner: str = HOUSE, way: Way = QUICK) -> T:
         dispatcher, db = self._house.dispatcher, self._house.db
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
-        return await db.apart(owner, lambda: db.read(self.workspace, function, call))
+        return await db.apart(owner, lambda: db.read(self.workspace, function, call), way)
 
 
 class Feeds:

@@ -9,10 +9,12 @@ when to try again, and no other token is affected.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import NamedTuple
 
+import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhouse.config import Settings
@@ -33,6 +35,9 @@ __all__ = ["LARGE_BYTES", "InFlight", "RequestLimits", "waits_of"]
 LARGE_BYTES = 64 * 1024
 """A body larger than this is decoded outside the event loop."""
 
+SDK_PATH = "/mcp"
+SDK_COST = 20
+"""How much longer than a bare decoding the MCP SDK takes for a body, and that in the event loop."""
 _OWNER = "longhouse.owner"
 _WAITS = "longhouse.waits"
 
@@ -137,7 +142,14 @@ class InFlight:
         if caller := scope.get("longhouse.caller"):
             caller.large = True
         owner = scope.get(_OWNER, "")
-        return await self._dispatcher.db.apart(owner, lambda: is_too_deep(body), LONG)
+
+        def look() -> bool:
+            deep = is_too_deep(body)
+            if scope["path"] == SDK_PATH and not deep:
+                _slow_down(body)
+            return deep
+
+        return await self._dispatcher.db.apart(owner, look, LONG)
 
     def _slot(self, scope: Scope, what: str, most: int) -> _Slot:
         return _Slot(self._held, scope.get(_OWNER, ""), what, most)
@@ -165,6 +177,17 @@ class _Slot:
         self._held[self._key] -= 1
         if not self._held[self._key]:
             del self._held[self._key]
+
+
+def _slow_down(body: bytes) -> None:
+    """Keep the token's thread about as long as the SDK will keep the event loop.
+
+    So a token can take up a part of the loop's time with large messages, but not most of it.
+    """
+    began = time.thread_time()
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        msgspec.json.decode(body)
+    time.sleep(min(SDK_COST * (time.thread_time() - began), 1.0))
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,8 +37,13 @@ class DirectCall(NamedTuple):
     arguments: dict[str, Any] | None
 
 
-async def read_call(scope: Scope, receive: Receive) -> tuple[DirectCall | None, Receive]:
-    """The call, or None with a `receive` that replays the request for the SDK."""
+async def read_call(
+    scope: Scope, receive: Receive, apart: Callable[[Callable[[], Any]], Awaitable[Any]]
+) -> tuple[DirectCall | None, Receive]:
+    """The call, or None with a `receive` that replays the request for the SDK.
+
+    `apart` runs what would hold up the loop on one of the caller's threads.
+    """
     if scope["method"] != "POST" or not _is_addressed(scope["headers"]):
         return None, receive
     messages: deque[Message] = deque()
@@ -48,7 +54,7 @@ async def read_call(scope: Scope, receive: Receive) -> tuple[DirectCall | None, 
         more = message["type"] == "http.request" and message.get("more_body", False)
     body = b"".join(message.get("body", b"") for message in messages)
     if len(body) > LARGE_BYTES:
-        call = await asyncio.to_thread(_understood, body, scope["headers"])
+        call = await apart(lambda: _understood(body, scope["headers"]))
     else:
         call = _understood(body, scope["headers"])
     if call is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,9 +19,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhouse.client.toolresults import tool_named
 from longhouse.dispatch import Caller, ClientSession, Dispatcher
+from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.limits import waits_of
+from longhouse.surfaces.http.responses import respond
 from longhouse.surfaces.mcp.direct import answer_call, read_call
 from longhouse.surfaces.sessions import SESSION_HEADER, OpenSessions
 
@@ -65,7 +68,12 @@ class McpEndpoint:
             scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        call, receive = await read_call(scope, receive)
+        apart = partial(self._dispatcher.apart, caller_of(scope))
+        try:
+            call, receive = await read_call(scope, receive, apart)
+        except LonghouseError as error:  # too much of this token's is waiting
+            await respond(self._dispatcher.fail("error", error))(scope, receive, send)
+            return
         if call is not None:
             caller = self._caller(Request(scope))
             work = self._dispatcher.portal_async(tool_named(call.name), call.arguments, caller)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.kernel.lines import clip
+from longhouse.kernel.lines import gist
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import args_schema
 
@@ -18,21 +18,26 @@ Longhouse is shared, durable memory and work for agents and people. Start with `
 where you are and the best next call. `open` shows anything by its id (notes@12, JOB-001). The \
 other tools take {op, args}, or {op: "call", cmd, args} for any command; `system` with \
 op=cmd.list lists commands and op=schema.get shows the arguments of one. Answers carry `actions`: \
-complete calls that run as given. Record decisions and evidence as you go."""
+calls that run as given; add what `missing` names first. Record decisions and evidence as you go."""
 
 _ABOUT = {
     "status": "Where am I, and what is the best next call? Start here.",
     "open": "Show anything by its id or ref: notes@12, TASK-001, JOB-001@45, CARD-12.",
-    "workspace": "Which workspace this connection uses; which agents are here and which files "
-    "they hold (cmd=agents.*).",
-    "tasks": "Plans, tasks and steps: what to do, what is done, and the proof of it.",
-    "jobs": "Delegate work to runners and follow it; answer their questions.",
-    "think": "Hypotheses, tests, evidence and decisions as cards that outlive a context window.",
-    "graph": "The reasoning graph: query, change and merge nodes and edges.",
-    "vcs": "Branches, notes and history of the shared memory.",
-    "docs": "Read, compare and merge documents: notes, traces, transcripts.",
+    "workspace": "Which workspace this connection uses. The crew (cmd=agents.*): register, who is "
+    "here, reserve and release files before you edit them, send messages, inbox, handoff.",
+    "tasks": "Plans, tasks and steps: what to do, what is done, and the proof of it. More: "
+    "macro.start, focus.set, ready, resume.super, note, block, edit, complete, delete, history.",
+    "jobs": "Delegate work to agents and follow it. Background processes such as dev servers "
+    "(cmd=tool.*): task_spawn, task_list, output_fetch for logs, task_wait, task_cancel.",
+    "think": "Hypotheses, tests, evidence and decisions as cards that outlive a context window: "
+    "add.hypothesis, add.decision, link, set.status, next, trace.step, anchor.list.",
+    "graph": "The reasoning graph: query, change and merge nodes and edges; conflicts, diff.",
+    "vcs": "Branches, notes and history of the shared memory: checkout, log, branch.list, tag.",
+    "docs": "Read, search, compare and merge documents: notes, traces, artifacts, transcripts.",
     "system": "What this server offers: commands, schemas, help, storage, diagnostics.",
 }
+_FAMILIES = {"workspace": "agents.", "jobs": "tool."}
+"""The family of commands behind a tool that is not named like the tool."""
 _FLAT_COMMON = ("workspace", "max_chars", "fmt", "budget_profile")
 _OPEN_WORLD = frozenset({"jobs"})
 """Jobs run agents that reach beyond the store; every other tool stays inside it."""
@@ -55,8 +60,10 @@ def _tool(registry: Registry, name: str) -> dict[str, Any]:
 
 
 def _describe(name: str, commands: list[Command]) -> str:
-    golden = "".join(f"\n{c.op}: {clip(c.summary, 60)}" for c in commands if c.op)
-    more = f'\nMore: system op=cmd.list args={{"prefix":"{name}."}}.'
+    golden = "".join(f"\n{c.op}: {gist(c.summary, 52)}" for c in commands if c.op)
+    more = f'\nAll: system op=cmd.list args={{"prefix":"{name}."}}'
+    if name in _FAMILIES:
+        more += f' or "{_FAMILIES[name]}"'
     return _ABOUT[name] + golden + more
 
 

@@ -50,7 +50,7 @@ def untested(at: CardSlice, offers: Offers) -> Iterator[Finding]:
             stub = {
                 "type": "test",
                 "title": f"Test: {card.label}",
-                "text": f"The smallest test that would disprove {card.id}.",
+                "text": f"<fill: the smallest test that would disprove {card.id}>",
             }
             made = offers.card(own_id("BM4", card), stub, ["bm4"], supports=[card.id])
             yield told(
@@ -217,7 +217,7 @@ def unopposed(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     counter = {
         "type": "hypothesis",
         "title": f"Counter: {card.label}",
-        "text": f"The strongest case against {card.id}, as its best opponent would put it.",
+        "text": f"<fill: the strongest case against {card.id}, as its best opponent sees it>",
     }
     tags = ["bm7", "counter", *(tag for tag in card.tags if tag.startswith("a:"))]
     made = offers.card(own_id("BM7", card), counter, tags, blocks=[card.id])

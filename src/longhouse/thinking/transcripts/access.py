@@ -16,6 +16,7 @@ from pathlib import Path
 
 from longhouse.kernel.errors import Forbidden
 from longhouse.kernel.registry import Role
+from longhouse.store.projects import require_home
 from longhouse.store.tx import Tx
 from longhouse.thinking.facts import ThinkingFacts
 from longhouse.thinking.transcripts.messages import is_below
@@ -43,9 +44,16 @@ def admit(tx: Tx) -> None:
         )
 
 
+def _stay_home(tx: Tx) -> None:
+    """Refuse a workspace whose work is done elsewhere; an operator may read everything."""
+    if tx.by.role < Role.OPERATOR:
+        require_home(tx, "reading transcripts")
+
+
 def project_prefix(tx: Tx, asked: str | None) -> str:
     """The folder whose sessions are read: the project's, or one that the caller may ask for."""
     admit(tx)
+    _stay_home(tx)
     root = tx.facts.of(ThinkingFacts).project_root
     if asked is None:
         return str(root)
@@ -60,6 +68,7 @@ def project_prefix(tx: Tx, asked: str | None) -> str:
 
 def refuse_foreign(tx: Tx, hints: Iterable[str], name: str) -> None:
     """Refuse a session that does not belong to this project."""
+    _stay_home(tx)
     root = tx.facts.of(ThinkingFacts).project_root
     hints = list(hints)
     if tx.by.role >= Role.OPERATOR or is_below(hints, str(root)) or _in_a_worktree(hints, root):

@@ -54,6 +54,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;()\[\]{}=+*#@!?|~^$%'-]+")
 
 @room.command(
     "docs.transcripts.search",
+    also="transcripts",
     role=Role.AGENT,
     slow=True,
     example=SearchTranscripts(query="cache"),

@@ -13,6 +13,7 @@ from longhouse.work.states import Checkpoint, Priority, ReasoningMode, Status
 from longhouse.work.types.entities import (
     EntityMoved,
     Event,
+    Hanging,
     Line,
     Lines,
     Paragraph,
@@ -46,7 +47,7 @@ __all__ = [
     "Done",
     "Edit",
     "EditChecklist",
-    "Hanging",
+    "EndOrKeep",
     "Note",
     "Operation",
     "OperationDone",
@@ -157,6 +158,13 @@ class Progress(StepTarget[StepMoved], frozen=True, kw_only=True):
     reason: Annotated[Line, also("why", "note", "comment", "message")] | None = None
 
 
+EndOrKeep = Annotated[
+    Literal["end", "keep"],
+    Meta(description="end or keep its jobs and reservations; `end` also ends leases"),
+    also("force", "jobs", "cascade"),
+]
+
+
 class Complete(Target[EntityMoved], frozen=True, kw_only=True):
     """Move a plan or task to another state."""
 
@@ -164,28 +172,13 @@ class Complete(Target[EntityMoved], frozen=True, kw_only=True):
     parked_for_s: Annotated[int, Meta(ge=1, le=MAX_PARK_S)] | None = None
     parked_until_ts_ms: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     expected_revision: Revision | None = None
+    hanging: EndOrKeep | None = None
 
 
 class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
     """Delete a plan, a task or a step."""
 
-    hanging: (
-        Annotated[
-            Literal["end", "keep"],
-            Meta(description="end or keep its jobs and reservations; `end` also ends leases"),
-            also("force", "jobs", "cascade"),
-        ]
-        | None
-    ) = None
-
-
-class Hanging(Value, frozen=True, kw_only=True):
-    """A job, lease or reservation of a deleted task, and what became of it."""
-
-    kind: Literal["job", "lease", "reservation"]
-    ref: str
-    what: str
-    outcome: Literal["ended", "kept"] | None = None
+    hanging: EndOrKeep | None = None
 
 
 class Deleted(Result, frozen=True, kw_only=True):
@@ -232,7 +225,7 @@ class Edit(Target[EntityMoved], frozen=True, kw_only=True):
     context: Paragraph | None = None
     priority: Priority | None = None
     new_domain: Domain | None = None
-    assignee: Annotated[Assignee, also("owner", "agent", "assigned_to")] | None = None
+    assignee: Annotated[Assignee, also("owner", "agent", "assigned_to", "to")] | None = None
     reasoning_mode: ReasoningMode | None = None
     tags: Annotated[Tags, also("labels", "tag")] | None = None
     depends_on: (

@@ -70,8 +70,8 @@ class Target(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 class StepTarget(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """A step of a task, by id or path; defaults to the first open step."""
 
-    step_id: Annotated[StepId, also("step")] | None = None
-    path: Annotated[StepPath, also("step_path", "index", "number")] | None = None
+    step_id: StepId | None = None
+    path: Annotated[StepPath, also("step", "step_path")] | None = None
     expected_revision: Annotated[Revision, also("revision", "rev", "version")] | None = None
 
 
@@ -279,6 +279,15 @@ class StepMoved(Result, frozen=True, kw_only=True):
     events: list[Event] = []
 
 
+class Hanging(Value, frozen=True, kw_only=True):
+    """A job, process, lease or reservation of a task that was deleted or canceled."""
+
+    kind: Literal["job", "process", "lease", "reservation"]
+    ref: str
+    what: str
+    outcome: Literal["ended", "kept"] | None = None
+
+
 class EntityMoved(Result, frozen=True, kw_only=True):
     """The updated plan or task, and the event that records the change (null if none)."""
 
@@ -288,3 +297,4 @@ class EntityMoved(Result, frozen=True, kw_only=True):
     event: Event | None
     task: Task | None = None
     plan: Plan | None = None
+    hanging: list[Hanging] = []

@@ -24,11 +24,12 @@ Kind = Literal[
 
 
 class FixUp(Value, frozen=True, kw_only=True):
-    """A call that fixes an issue: `apply` is a complete portal call."""
+    """A call that fixes an issue: `apply` is a portal call, complete unless `missing` says not."""
 
     id: str
     purpose: str
     apply: dict[str, Any]
+    missing: list[str] = []
 
 
 class Lint(Target["Linted"], frozen=True, kw_only=True):

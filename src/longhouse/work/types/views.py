@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, Literal
 
 from msgspec import Meta
 
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Limit, Request, Result, ResultT, Value
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.proof import Receipt
@@ -110,7 +111,7 @@ class GetContext(Request["Context"], frozen=True, kw_only=True):
     tasks_limit: Annotated[int, Meta(ge=0, le=200)] = 50
     tasks_cursor: TaskId | None = None
     tasks_parent: PlanId | None = None
-    tasks_status: Status | None = None
+    tasks_status: Annotated[Status, also("status", "state")] | None = None
     assignee: AgentId | None = None
     domain: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     tags: Annotated[

@@ -8,7 +8,7 @@ import { withoutMarks } from "../../kit/words";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, setParams, useRoute } from "../../shell/router";
 import { useRadar } from "./radar";
-import { attentionWords, STATUS, type Status } from "./words";
+import { attentionWords, STATUS, type Status, waitingWords } from "./words";
 
 const FILTERS: [string, string][] = [
   ["", "Open"],
@@ -79,13 +79,18 @@ function Listed({ status, chosen }: { status: Status; chosen: string | undefined
 }
 
 function RadarItem({ job, chosen }: { job: RadarRow; chosen: boolean }) {
-  const words = attentionWords(job.attention) ?? STATUS[job.status];
+  const words = attentionWords(job.attention, job.waiting) ?? STATUS[job.status];
   const said = job.question?.text ?? job.last?.message ?? job.last?.kind.replaceAll("_", " ");
   return (
     <Item id={job.id} title={job.title} chosen={chosen} words={words} at={job.updated_at_ms}>
-      {job.waits_for ? `waiting for ${job.waits_for} · ` : ""}
       {job.runner ? `${job.runner} · ` : ""}
       {said && withoutMarks(said)}
+      {job.waiting && (
+        <span role="status" title={waitingWords(job.waiting)}>
+          {said ? " · " : ""}
+          {job.waiting.why}
+        </span>
+      )}
     </Item>
   );
 }

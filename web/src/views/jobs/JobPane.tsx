@@ -14,7 +14,7 @@ import { EditJob } from "./EditJob";
 import { Fence } from "./Fence";
 import styles from "./jobs.module.css";
 import { Thread } from "./Thread";
-import { attentionWords, count, ENDED, money, STATUS } from "./words";
+import { attentionWords, count, ENDED, money, STATUS, waitingWords } from "./words";
 
 const STEP = 50;
 const MOST = 200;
@@ -49,7 +49,7 @@ export function JobPane({ id }: { id: string }) {
             view={read.data}
             onMore={read.data.has_more_events && limit < MOST ? () => setLimit(limit + STEP) : null}
           />
-          <Steer job={read.data.job} />
+          <Steer job={read.data.job} yours={read.data.yours !== false} />
         </>
       )}
     </Pane>
@@ -61,7 +61,7 @@ function Head({ view }: { view: JobView }) {
   const now = useNow();
   const may = useMay();
   const [editing, edit] = useState(false);
-  const needs = attentionWords(view.attention);
+  const needs = attentionWords(view.attention, view.waiting);
   const ended = ENDED.includes(job.status);
   const tokens = job.usage ? (job.usage.input_tokens ?? 0) + (job.usage.output_tokens ?? 0) : 0;
   const cost = job.usage?.cost_usd;
@@ -112,6 +112,11 @@ function Head({ view }: { view: JobView }) {
           )}
         </p>
       )}
+      {view.waiting && (
+        <p role="status" className="small">
+          Waits: {waitingWords(view.waiting)}
+        </p>
+      )}
       {job.summary && <Text>{job.summary}</Text>}
       {job.refs && job.refs.length > 0 && (
         <p className="small">
@@ -129,7 +134,7 @@ function Head({ view }: { view: JobView }) {
             Edit
           </button>
         )}
-        {!ended && may("jobs.cancel") && (
+        {!ended && may("jobs.cancel") && view.yours !== false && (
           <Do job={job} cmd="jobs.cancel" said="Canceled" kind="danger">
             Cancel job
           </Do>
@@ -191,9 +196,9 @@ function Asked({ view }: { view: JobView }) {
   );
 }
 
-function Steer({ job }: { job: Job }) {
+function Steer({ job, yours }: { job: Job; yours: boolean }) {
   const may = useMay();
-  if (ENDED.includes(job.status) || !may("jobs.message")) return null;
+  if (ENDED.includes(job.status) || !may("jobs.message") || !yours) return null;
   return (
     <Composer
       place={`answer.${job.id}`}

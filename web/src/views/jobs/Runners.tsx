@@ -1,6 +1,7 @@
 // The runners with the time left on their leases, how to start one if there is none, and what jobs
 // have cost.
 import { lazy, Suspense } from "react";
+import type { RadarRow } from "../../api/types";
 import { Badge, Left, Ref } from "../../kit/parts";
 import { useNow } from "../../live/clock";
 import { ofStreams, useRead } from "../../live/reads";
@@ -13,10 +14,15 @@ const USAGE_REST_MS = 5000;
 
 const Spend = lazy(() => import("./Spend"));
 
-// The agents of a runner whose commands no sandbox limits; "" if there are none.
-function unsandboxed(offers?: { [key: string]: unknown }): string {
-  const meta = offers?.["meta"] as { unsandboxed?: unknown } | undefined;
-  return Array.isArray(meta?.unsandboxed) ? meta.unsandboxed.join(", ") : "";
+// The agents that a runner offers although their program is not on its machine.
+function missing(offers?: { [key: string]: unknown }): string {
+  const here = (offers?.["available"] ?? {}) as { [name: string]: boolean };
+  const names = Object.keys(here);
+  return names.length > 0 && names.every((name) => !here[name]) ? "no agent" : "";
+}
+
+function lacksRunner({ waiting }: RadarRow): boolean {
+  return waiting?.code === "no_runner" || waiting?.code === "runner_fails";
 }
 
 export function Runners() {
@@ -41,12 +47,20 @@ export function Runners() {
             <Badge tone={!holds ? "bad" : runner.status === "live" ? "info" : "ok"} dot>
               {runner.runner_id}
             </Badge>
-            {holds && unsandboxed(runner.offers) && (
+            {holds && missing(runner.offers) && (
+              <Badge
+                tone="warn"
+                title="Neither Codex nor Claude Code is on its machine: it only keeps processes"
+              >
+                {missing(runner.offers)}
+              </Badge>
+            )}
+            {holds && runner.unsandboxed && runner.unsandboxed.length > 0 && (
               <Badge
                 tone="warn"
                 title="The commands of its agents may do all that its user may; see SECURITY.md"
               >
-                {unsandboxed(runner.offers)} unsandboxed
+                {runner.unsandboxed.join(", ")} unsandboxed
               </Badge>
             )}
             <span className="soft small">
@@ -62,7 +76,7 @@ export function Runners() {
         );
       })}
       {runners.length === 0 && <span className="soft small">No runner is online.</span>}
-      {data.runner_bootstrap && (
+      {data.runner_bootstrap && data.jobs.some(lacksRunner) && (
         <span className="small">
           Jobs are waiting for a runner. Start one: <code>{data.runner_bootstrap.cmd}</code>
         </span>

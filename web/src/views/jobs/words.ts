@@ -1,5 +1,5 @@
 // The text and color of a job's states.
-import type { Attention, RadarRow } from "../../api/types";
+import type { Attention, RadarRow, Waiting } from "../../api/types";
 import type { Tone } from "../../kit/parts";
 
 export type Status = RadarRow["status"];
@@ -13,12 +13,21 @@ export const STATUS: Record<Status, [string, Tone]> = {
 };
 
 /** Why a job needs attention; null if it does not. */
-export function attentionWords(attention: Attention): [string, Tone] | null {
+export function attentionWords(
+  attention: Attention,
+  waiting?: Waiting | null,
+): [string, Tone] | null {
+  if (waiting?.code === "held") return ["Held", "warn"];
   if (attention.needs_manager) return ["Question", "accent"];
   if (attention.needs_proof) return ["Proof missing", "warn"];
   if (attention.has_error) return ["Error", "bad"];
   if (attention.stale) return ["Runner silent", "warn"];
   return null;
+}
+
+/** Why a queued job does not run, and what would help. */
+export function waitingWords(waiting: Waiting): string {
+  return waiting.fix ? `${waiting.why}. Fix: ${waiting.fix}` : `${waiting.why}.`;
 }
 
 export const ENDED: readonly Status[] = ["DONE", "FAILED", "CANCELED"];

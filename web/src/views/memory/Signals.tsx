@@ -110,7 +110,12 @@ function Offer(props: {
   const may = useMay();
   const [writing, write] = useState(false);
   const calls = callsOf(action);
-  if (calls.length === 0 || !calls.every((call) => may(call.cmd))) {
+  const lacks = (action.calls ?? []).flatMap((call) => (call.missing as string[]) ?? []);
+  if (
+    calls.length === 0 ||
+    !calls.every((call) => may(call.cmd)) ||
+    lacks.some((name) => name !== "card.text") // only the text can be written here
+  ) {
     return <p className="small soft">{action.title}</p>;
   }
   const send = async (text: string | null) => {

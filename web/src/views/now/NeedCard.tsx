@@ -4,6 +4,7 @@ import { usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
 import { Composer } from "../../kit/Composer";
 import { Age, Badge, Incursion, Link, Ref, Refused, Text, type Tone } from "../../kit/parts";
+import { refsIn } from "../../kit/refs";
 import { sentence } from "../../kit/words";
 import { type Act, act, putAway as forgetAct } from "../../live/acts";
 import { href, usePast } from "../../shell/router";
@@ -19,6 +20,7 @@ const WORDS: Record<Need["kind"], [string, Tone]> = {
   proof: ["Proof missing", "warn"],
   error: ["Error", "bad"],
   failed: ["Failed", "bad"],
+  held: ["Held", "warn"],
   incursion: ["Reservation conflict", "warn"],
   lapsed: ["Runner silent", "warn"],
 };
@@ -133,15 +135,27 @@ function JobNeed({ need, away }: { need: OfJob; away: () => void }) {
           )}
         </p>
       )}
-      {answers && may("jobs.message") && (
+      {answers && may("jobs.message") && job.yours !== false && (
         <Composer
           place={`answer.${job.id}`}
           label={need.kind === "proof" ? "Proof: a ref or a note" : `Answer ${job.id}`}
           send="Answer"
-          onSend={(message) => answer(message, need.kind === "proof" ? refsIn(message) : [])}
+          onSend={(message) => answer(message, need.kind === "proof" ? pointersIn(message) : [])}
         />
       )}
       <div className="row">
+        {need.kind === "held" && may("jobs.requeue") && (
+          <button
+            type="button"
+            className="button"
+            data-kind="main"
+            onClick={() =>
+              void act("jobs.requeue", job.id, "Released", { job: job.id }).catch(shown)
+            }
+          >
+            Release
+          </button>
+        )}
         {need.kind === "failed" && may("jobs.requeue") && (
           <button
             type="button"
@@ -154,18 +168,21 @@ function JobNeed({ need, away }: { need: OfJob; away: () => void }) {
             Requeue
           </button>
         )}
-        {need.kind !== "failed" && need.kind !== "question" && may("jobs.cancel") && (
-          <button
-            type="button"
-            className="button"
-            data-kind="danger"
-            onClick={() =>
-              void act("jobs.cancel", job.id, "Canceled", { job: job.id }).catch(shown)
-            }
-          >
-            Cancel job
-          </button>
-        )}
+        {need.kind !== "failed" &&
+          need.kind !== "question" &&
+          may("jobs.cancel") &&
+          job.yours !== false && (
+            <button
+              type="button"
+              className="button"
+              data-kind="danger"
+              onClick={() =>
+                void act("jobs.cancel", job.id, "Canceled", { job: job.id }).catch(shown)
+              }
+            >
+              Cancel job
+            </button>
+          )}
         {(need.kind === "failed" || need.kind === "lapsed") && <Away onClick={away}>Dismiss</Away>}
       </div>
     </>
@@ -249,6 +266,7 @@ function Away(props: { onClick: () => void; children: string }) {
 /** The card itself shows the error. */
 function shown(): void {}
 
-function refsIn(text: string): string[] {
-  return text.match(/\b[\w:.-]+@\d+\b|\b(?:CMD|LINK|FILE): \S.*$/gm) ?? [];
+/** What an answer points to: the refs and receipts in it. */
+function pointersIn(text: string): string[] {
+  return [...refsIn(text), ...(text.match(/\b(?:CMD|LINK|FILE): \S.*$/gm) ?? [])];
 }

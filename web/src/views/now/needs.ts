@@ -25,7 +25,7 @@ export type Need = {
 } & (
   | { kind: "question"; job: RadarRow; asked: Asked }
   | { kind: "changes"; job: RadarRow; waits: Unapplied }
-  | { kind: "proof" | "error" | "failed" | "lapsed"; job: RadarRow }
+  | { kind: "proof" | "error" | "failed" | "held" | "lapsed"; job: RadarRow }
   | { kind: "message" | "blocked"; message: Message }
   | { kind: "incursion"; event: ProtocolEvent }
 );
@@ -41,6 +41,7 @@ const WEIGHT: Record<Need["kind"], number> = {
   failed: 35,
   incursion: 25,
   lapsed: 20,
+  held: 15,
 };
 const FREED = 10;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -120,15 +121,17 @@ function ofJob(job: RadarRow): Need[] {
     return [{ ...base, id, kind: "changes", rank: weigh("changes"), job, waits }];
   }
   const kind =
-    job.status === "FAILED"
-      ? "failed"
-      : attention.needs_proof
-        ? "proof"
-        : attention.has_error
-          ? "error"
-          : attention.stale
-            ? "lapsed"
-            : null;
+    job.waiting?.code === "held"
+      ? "held"
+      : job.status === "FAILED"
+        ? "failed"
+        : attention.needs_proof
+          ? "proof"
+          : attention.has_error
+            ? "error"
+            : attention.stale
+              ? "lapsed"
+              : null;
   return kind ? [{ ...base, id: `${kind} ${job.ref}`, kind, rank: weigh(kind), job }] : [];
 }
 
@@ -177,6 +180,8 @@ export function inWords(need: Need): { who: string; why: string } {
       return { who: need.job.title, why: need.job.last?.message ?? "Something went wrong" };
     case "failed":
       return { who: need.job.title, why: need.job.last?.message ?? "Failed" };
+    case "held":
+      return { who: need.job.title, why: "It came from elsewhere, and waits to be released" };
     case "lapsed":
       return { who: need.job.title, why: "Its runner went silent" };
     case "message":

@@ -24,7 +24,8 @@ const ROW_PX = 84;
 
 /** Whether a row changes a process, other than by its output. */
 export function touchesProcess(row: LogRow): boolean {
-  return row.stream === "processes" && !(row.kind in STREAM_OF);
+  const moved = row.stream === "tool_ops" && (row.kind === "held" || row.kind === "released");
+  return moved || (row.stream === "processes" && !(row.kind in STREAM_OF));
 }
 
 export function ProcessList({ chosen }: { chosen: string | undefined }) {

@@ -90,7 +90,12 @@ function Facts({ task }: { task: TaskView }) {
   const printed = Object.values(logs).reduce((sum, one) => sum + one.bytes, 0);
   const facts: [string, ReactNode][] = [
     ["Started by", task.agent_id ?? "unknown"],
-    isOver(task) ? ["Took", age(took)] : ["Running for", <Age key="age" at={since} after="" />],
+    isOver(task)
+      ? ["Took", age(took)]
+      : [
+          task.status === "queued" ? "Waiting for" : "Running for",
+          <Age key="age" at={since} after="" />,
+        ],
     ["Output", bytes(printed)],
   ];
   if (task.queue_position) facts.push(["Queue position", task.queue_position]);

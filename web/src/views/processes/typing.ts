@@ -7,6 +7,8 @@ import { asCallError } from "./frames";
 const MOST_BYTES = 8_192;
 const TRIES = 4;
 const PAUSE_MS = 300;
+// A key goes at once; those that follow it within this time, as when one is held, go together.
+const GATHER_MS = 15;
 
 export class Typing {
   private waiting = new Uint8Array();
@@ -48,7 +50,9 @@ export class Typing {
         const chunk = this.waiting.slice(0, MOST_BYTES);
         this.waiting = this.waiting.slice(chunk.length);
         const chunk_b64 = btoa(String.fromCharCode(...chunk));
+        const gathered = new Promise((done) => setTimeout(done, GATHER_MS));
         await persist("tool.task_write_stdin", { task_id: this.task, chunk_b64 });
+        await gathered;
       }
     } catch (error) {
       // Keys after a lost one could mean something else.

@@ -20,6 +20,7 @@ export function stateOf(task: TaskView): [string, Tone] {
   if (task.status === "exited") return ["Exit code 0", "ok"];
   if (task.status === "running" && task.host === "silent") return ["Not responding", "warn"];
   if (task.status === "running" && task.cancel_reason) return ["Stopping", "warn"];
+  if (task.held) return ["Held", "warn"];
   if (task.cause === "policy_denied") return ["Refused by policy", "bad"];
   return STATUS[task.status];
 }

@@ -6,6 +6,7 @@ import { may } from "../../api/roles";
 import { session } from "../../api/session";
 import type { ShownReceipt, TaskView } from "../../api/types";
 import { Badge, Ref, type Tone, Waiting } from "../../kit/parts";
+import { kindOf, refsIn } from "../../kit/refs";
 import { useStore } from "../../kit/store";
 import { useRead } from "../../live/reads";
 import styles from "./work.module.css";
@@ -26,7 +27,7 @@ export function Proof({ proof }: { proof: ShownReceipt }) {
   const { receipt } = proof;
   const [open, show] = useState(false);
   const failed = typeof receipt.exit_code === "number" && receipt.exit_code !== 0;
-  const process = /^PROC-\d+/.exec(receipt.text)?.[0];
+  const process = refsIn(receipt.text).find((ref) => kindOf(ref) === "process");
   return (
     <details
       className={`small ${styles.proof}`}

@@ -8,25 +8,22 @@ nothing: the digest gets the log's body; should the log grow after all, it first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import StoreBusy
 from longhouse.store.artifacts.blobs import Blob, LogBytes, Logs, LogWriter
+from longhouse.store.artifacts.copying import copied, count_lines, kept
 from longhouse.store.artifacts.database.blobs import DatabaseBlobs, publish
 from longhouse.store.artifacts.database.chunks import CHUNK, ByteConnection, Chunks, add
 from longhouse.store.artifacts.database.room import sql
 from longhouse.store.artifacts.disk import sha256
-from longhouse.store.artifacts.growing import Gap, cut_for, is_due, middle_of
+from longhouse.store.artifacts.growing import Gap, cut_for, is_cut, is_due, middle_of
 
-__all__ = ["DatabaseLog", "DatabaseLogs", "kept"]
+__all__ = ["DatabaseLog", "DatabaseLogs"]
 
-_STEP = 1 << 20
 _PAGE = 500
 _HASHES = 64
-_TRIES = 5
-"""How often to copy a log whose middle is cut out meanwhile."""
 
 
 class _Row(NamedTuple):
@@ -107,20 +104,9 @@ class DatabaseLogs:
 
     def finish(self, log: LogWriter, *, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
         """The bytes so far; those of a log that goes on growing are copied, as it has them then."""
-        for _ in range(_TRIES - 1 if shared else 0):
-            with suppress(StoreBusy):
-                return self._finish(log, now_ms, shared)
-        return self._finish(log, now_ms, shared)
-
-    def _finish(self, log: LogWriter, now_ms: int, shared: bool) -> tuple[Blob, int, Gap | None]:
         row = self.row(log.name)
-        if row is None:
-            return self._finish_older(log, now_ms)
-        gap = cut_for(log.cap, row.size, row.gap, self._lines(log.name, row))
-        if gap is not None or shared:
-            stored = self._bytes(log.name, row, gap)
-            blob = self._blobs.stage(stored, now_ms=now_ms, digest=None, most=None)
-            return blob, row.size, gap
+        if row is None or shared or is_cut(log.cap, row.size, row.gap):
+            return copied(partial(self.look, log.name), self._blobs, cap=log.cap, now_ms=now_ms)
         blob = Blob(self._digest(log.name, row), row.size)
         self._chunks.write(partial(_share, name=log.name, blob=blob, now_ms=now_ms))
         return blob, row.size, None
@@ -169,7 +155,7 @@ class DatabaseLogs:
         return row.size
 
     def _cut(self, connection: ByteConnection, log: DatabaseLog, row: _Row) -> _Row:
-        lines = partial(_count_lines, partial(_read, connection, row.body))
+        lines = partial(count_lines, partial(_read, connection, row.body))
         gap = cut_for(log.cap, row.size, row.gap, lines)
         assert gap is not None
         first, after = -(-gap.at // CHUNK), gap.end // CHUNK
@@ -190,18 +176,11 @@ class DatabaseLogs:
     def _range(self, body: int, offset: int, length: int) -> bytes:
         return self._chunks.range(sql.chunks_of, {"body": body}, offset, length) or b""
 
-    def _lines(self, name: str, row: _Row) -> Callable[[int, int], int]:
-        return partial(_count_lines, self._pread(name, row))
-
-    def _bytes(self, name: str, row: _Row, gap: Gap | None) -> Iterator[bytes]:
-        """The bytes that are kept, in order."""
-        return kept(LogBytes(self._pread(name, row), row.size, row.gap), gap)
-
     def _digest(self, name: str, row: _Row) -> str:
         size, known = self._hashes.pop(name, (0, None))
         if known is None or size != row.size:
             known = sha256()
-            for chunk in self._bytes(name, row, None):
+            for chunk in kept(LogBytes(self._pread(name, row), row.size, None), None):
                 known.update(chunk)
         return str(known.hexdigest())
 
@@ -215,23 +194,6 @@ class DatabaseLogs:
         while len(self._hashes) >= _HASHES:
             self._hashes.pop(next(iter(self._hashes)), None)
         self._hashes[name] = (offset + len(data), known[1])
-
-    def _finish_older(self, log: LogWriter, now_ms: int) -> tuple[Blob, int, Gap | None]:
-        """A log that ended before the database held any: its bytes are copied."""
-        found = self._older.look(log.name) if self._older is not None else None
-        if found is None:
-            found = LogBytes(lambda _at, _n: b"", 0, None)
-        gap = cut_for(log.cap, found.size, found.gap, partial(_count_lines, found.pread))
-
-        blob = self._blobs.stage(kept(found, gap), now_ms=now_ms, digest=None, most=None)
-        return blob, found.size, gap
-
-
-def kept(log: LogBytes, gap: Gap | None) -> Iterator[bytes]:
-    """The bytes of a log that stay, in order."""
-    for start, end in ((0, gap.at), (gap.end, log.size)) if gap else ((0, log.size),):
-        for at in range(start, end, _STEP):
-            yield log.pread(at, min(_STEP, end - at))
 
 
 def _locked(connection: ByteConnection, name: str, now: int) -> _Row:
@@ -305,8 +267,3 @@ def _read(connection: ByteConnection, body: int, offset: int, length: int) -> by
     found = connection.blocks(sql.chunks_of, {"body": body, "first": first, "last": last})
     begin = offset - first * CHUNK
     return b"".join(found)[begin : begin + length]
-
-
-def _count_lines(pread: Callable[[int, int], bytes], start: int, end: int) -> int:
-    ranges = range(start, end, _STEP)
-    return sum(pread(at, min(_STEP, end - at)).count(b"\n") for at in ranges)

@@ -26,6 +26,7 @@ SECTIONS = {
     ),
     "Maintenance": (
         "project",
+        "workspace",
         "artifact",
         "backup",
         "restore",

@@ -11,7 +11,7 @@ from longhouse.surfaces.cli import arriving
 from longhouse.surfaces.cli.checkout import checkout_root, place, uncommitted_files
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import as_agent, forget
-from longhouse.surfaces.cli.render import flat, many, table
+from longhouse.surfaces.cli.render import flat, local_time, many, table
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 STATUSES = ("idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead")
@@ -19,7 +19,9 @@ CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
 
 _AGENT = Flag("agent", "the agent to act as (default: LONGHOUSE_AGENT_ID)", "NAME")
 _SCOPE = Flag("scope", "the files, relative to the checkout's root: src/parser/*", "SCOPE")
-_BEAD = Flag("bead", "the work item", "ID", field="bead_id")
+_BEAD = Flag(
+    "bead", "the work item (a bead), such as TASK-001 (default: your focus)", "ID", field="bead_id"
+)
 _KEPT = ("agent_token",)
 """Read from the file in which `init`, `register` or `adopt` saved the token."""
 _TO = Flag("to", "an agent, role:ROLE or broadcast", "WHOM")
@@ -68,7 +70,7 @@ def _agents(agents: list[dict[str, Any]]) -> Iterator[str]:
 def heartbeat(cli: Cli, agent: str | None = None) -> Shown:
     found = cli.call("agents.heartbeat", **as_agent(cli, agent))
     seen = found["agent"]
-    return Shown(found, [f"{seen['agent_id']} was last seen at {seen['last_seen_at']}"])
+    return Shown(found, [f"{seen['agent_id']} was last seen at {local_time(seen['last_seen_at'])}"])
 
 
 def reserve(
@@ -80,7 +82,7 @@ def reserve(
     shared: bool = False,
     takeover_stale: bool = False,
 ) -> Shown:
-    _need({"scope": scope, "bead": bead}, "scope", "bead")
+    _need({"scope": scope}, "scope")
     made = cli.call(
         "agents.reserve",
         **as_agent(cli, agent),
@@ -91,7 +93,8 @@ def reserve(
         takeover_stale=takeover_stale or None,
     )
     held = made["reservation"]
-    lines = [f"{held['scope']} is yours until {held['expires_at']} ({held['reservation_id']})"]
+    until = local_time(held["expires_at"])
+    lines = [f"{held['scope']} is yours until {until} ({held['reservation_id']})"]
     lines += [f"taken over from {one['agent_id']}" for one in made.get("taken_over", [])]
     return Shown(made, lines)
 
@@ -114,7 +117,10 @@ def renew(
 ) -> Shown:
     where = place(scope) if scope else {}
     kept = cli.call("agents.renew", **as_agent(cli, agent), **where, ttl_minutes=ttl)
-    lines = [f"{one['scope']} is yours until {one['expires_at']}" for one in kept["reservations"]]
+    lines = [
+        f"{one['scope']} is yours until {local_time(one['expires_at'])}"
+        for one in kept["reservations"]
+    ]
     return Shown(kept, lines)
 
 
@@ -170,12 +176,12 @@ def _holdings(found: dict[str, Any]) -> Iterator[str]:
 
 def send(cli: Cli, **given: Any) -> Shown:
     given["agent"] = given.pop("from", None) or given.get("agent")
-    _need(given, "to", "bead", "subject", "body")
+    _need(given, "to", "subject", "body")
     sent = cli.call(
         "agents.send",
         **as_agent(cli, given["agent"]),
         to=given["to"],
-        bead_id=given["bead"],
+        bead_id=given.get("bead"),
         subject=given["subject"],
         body=given["body"],
         category=given.get("category"),
@@ -186,12 +192,12 @@ def send(cli: Cli, **given: Any) -> Shown:
 
 
 def handoff(cli: Cli, **given: Any) -> Shown:
-    _need(given, "to", "bead", "subject", "summary", "next_action")
+    _need(given, "to", "subject", "summary", "next_action")
     return _tell(cli, "agents.handoff", given, "summary", "next_action")
 
 
 def blocked(cli: Cli, **given: Any) -> Shown:
-    _need(given, "to", "bead", "subject", "blocker", "requested_action")
+    _need(given, "to", "subject", "blocker", "requested_action")
     return _tell(cli, "agents.blocked", given, "blocker", "requested_action", "urgency")
 
 
@@ -202,7 +208,7 @@ def _tell(cli: Cli, cmd: str, given: dict[str, Any], *own: str) -> Shown:
         **as_agent(cli, given.get("agent")),
         **where,
         to=given["to"],
-        bead_id=given["bead"],
+        bead_id=given.get("bead"),
         subject=given["subject"],
         **{name: given.get(name) for name in own},
     )

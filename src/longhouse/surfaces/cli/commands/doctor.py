@@ -13,7 +13,7 @@ from typing import Any
 
 from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
-from longhouse.config import Settings
+from longhouse.config import Settings, Sources
 from longhouse.kernel.errors import Forbidden, LonghouseError
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
@@ -23,6 +23,7 @@ from longhouse.surfaces.cli.machine import (
     clients,
     hooks,
     hosts,
+    jobs,
     limits,
     rights,
     shell,
@@ -55,6 +56,12 @@ def settings(cli: Cli) -> Iterator[CheckResult]:
     """Each setting that is not a default, and where it came from; secrets are not shown."""
     for name, where in sorted(cli.settings.origins.items()):
         yield CheckResult("ok", f"{name} = {_shown(cli.settings, name)}, from {where}")
+    from longhouse.runner.options import OPTIONS
+
+    sources = Sources({}, cli.settings.place)
+    for option in OPTIONS:
+        if found := sources.find(option.name, "runner"):
+            yield CheckResult("ok", f"runner {option.name} = {found.value}, from {found.where}")
 
 
 def _shown(settings: Settings, name: str) -> str:
@@ -126,12 +133,21 @@ def in_words(ms: int) -> str:
     return f"{ms // 1000} seconds"
 
 
-def workspace(cli: Cli) -> Iterator[CheckResult]:
+def projects(cli: Cli) -> Iterator[CheckResult]:
+    """Where the work of this store's workspaces is done."""
     if not _is_there(cli):
         return
-    for issue in cli.call("system.diagnostics")["issues"]:
-        about = f"{issue['target']}: " if issue.get("target") else ""
-        yield CheckResult("note", about + issue["message"], issue["recovery"])
+    for row in cli.call("workspace.list", limit=200)["workspaces"]:
+        name = row["workspace"]
+        places = ", ".join(one["root"] for one in row.get("projects", ()))
+        if places and name == cli.settings.workspace:
+            yield CheckResult("ok", f"the work of {name} is done in {places}")
+        elif not places:
+            yield CheckResult(
+                "note",
+                f"the work of {name} is done in no project: none is bound to it yet",
+                f"in its repository: longhouse workspace bind {name}",
+            )
 
 
 def tokens(cli: Cli) -> Iterator[CheckResult]:
@@ -154,6 +170,12 @@ def server(cli: Cli) -> Iterator[CheckResult]:
     running, record = launch.alive(path), locate.recorded(path)
     if running is not None:
         yield CheckResult("ok", f"running at {running.url} (pid {running.pid})")
+        if running.moved_from:
+            yield CheckResult(
+                "warn",
+                f"it had to move: another program listens on port {running.moved_from}",
+                "close pages that are open there; the clients that still connect there are above",
+            )
         if running.version != __version__:
             yield CheckResult(
                 "warn",
@@ -185,8 +207,9 @@ CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[CheckResult]]], ...] = (
     ("limits", limits),
     ("hosts", hosts),
     ("store", store),
+    ("jobs", jobs),
     ("tokens", tokens),
-    ("workspace", workspace),
+    ("projects", projects),
 )
 
 

@@ -42,9 +42,13 @@ def run(cli: Cli, file: str, run_queued: bool = False) -> Shown:
         f"{many(sum(made.rows.values()), 'row')}, "
         f"{many(made.artifacts, 'artifact')}, {many(made.outputs, 'output')} of processes"
     )
-    other = "" if made.workspace == cli.settings.workspace else f" --workspace {made.workspace}"
+    # The flag chose the workspace only for this command; the next one needs it again.
+    usual = name is None and made.workspace == cli.settings.workspace
+    other = "" if usual else f" --workspace {made.workspace}"
     gone = [f"not in the file, because it was damaged: {one}" for one in made.damaged]
-    lines = [text, *gone, *held_lines(made.held, other), f"next: {spoken()} status{other}"]
+    gone += [f"without the output of {one}" for one in made.without_output]
+    bind = f"its work is done nowhere until you type: {spoken()} workspace bind {made.workspace}"
+    lines = [text, *gone, *held_lines(made.held, other), bind, f"next: {spoken()} status{other}"]
     return Shown(told(made), lines)
 
 
@@ -57,7 +61,8 @@ command = Command(
     details="""\
 Nothing in the file runs or acts: rules arrive withdrawn, queued jobs and processes are held
 until a manager releases them (`longhouse release`), and no claim, identity or runner of it
-counts here. It imports everything or nothing: a truncated or modified file is refused, and so is
+counts here. Its work is done in no repository until you say so (`longhouse workspace bind`).
+It imports everything or nothing: a truncated or modified file is refused, and so is
 a workspace that already exists. --workspace gives it another name. Older exports are upgraded.""",
     examples=["longhouse import acme.tar", "longhouse import acme.tar --workspace acme-copy"],
 )

@@ -9,12 +9,12 @@ from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.applying import apply
-from longhouse.surfaces.cli.clients import as_spoken
+from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.commands.call import pair
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, fields, flat, table
-from longhouse.surfaces.cli.speaking import in_prose
+from longhouse.surfaces.cli.speaking import in_prose, why_it_waits
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 STATUSES = ("QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED")
@@ -49,17 +49,21 @@ def create(
     warned = (answer.envelope or {}).get("warnings", ())
     lines = [
         f"{made['job']['id']} is queued",
-        *(
-            cli.out.style(f"{one['message']}: {in_prose(one['recovery'])}", "yellow")
-            for one in warned
-        ),
+        *(cli.out.style(_warning(one), "yellow") for one in warned),
     ]
-    if boot := made.get("runner_bootstrap"):
-        hint = "the server is starting a runner for it; to watch: longhouse radar --watch"
-        if not made["runner_autostart"]["enabled"]:
-            hint = f"no runner is online; to start one: {as_spoken(boot['cmd'])}"
+    if waiting := made.get("waiting"):
+        hint = f"it waits: {why_it_waits(waiting)}"
+        if waiting["code"] == "starting":
+            hint = f"{waiting['why']}; to watch: {spoken()} radar --watch"
         lines.append(cli.out.style(hint, "yellow"))
     return Shown(made, lines)
+
+
+def _warning(one: Mapping[str, Any]) -> str:
+    """A warning with its fix; how to use a tool better next time is of no use on a command line."""
+    if one["code"] == "UNDERSTOOD":
+        return str(one["message"])
+    return f"{one['message']}: {in_prose(one['recovery'])}"
 
 
 def _noted(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +107,7 @@ def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     yield from fields(
         [
             ("status", f"{job['status']} {attention.get('marker', '')}".strip()),
-            ("held", f"until released: longhouse release {job['id']}" if job.get("held") else None),
+            ("waits", why_it_waits(result["waiting"]) if result.get("waiting") else None),
             ("attention", ", ".join(wants).replace("_", " ")),
             ("priority", job["priority"]),
             ("runner", job.get("runner")),

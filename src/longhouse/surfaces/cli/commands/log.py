@@ -1,4 +1,4 @@
-"""`longhouse log`: the notes of a branch, newest first."""
+"""`longhouse log`: the notes of the task in focus or of a branch, newest first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import Any
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, flat
-from longhouse.surfaces.cli.spec import Arg, Command, Flag
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+
+def run(cli: Cli, ref: str | None = None, **page: Any) -> Shown:
+    """Without a ref, the notes where `longhouse note` writes: those of the task in focus."""
+    found = cli.call("vcs.log", ref=ref or _in_focus(cli), **page)
+    return Shown(found, show(cli, found))
+
+
+def _in_focus(cli: Cli) -> str | None:
+    focus = cli.call("tasks.focus.get")["focus"]
+    return focus and f"{'task' if focus.startswith('TASK-') else 'plan'}/{focus}"
 
 
 def show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
@@ -32,14 +43,20 @@ def commit_lines(cli: Cli, row: dict[str, Any], title: str | None, text: str) ->
 
 command = Command(
     "log",
-    "Show the notes of a branch, newest first",
-    args=[Arg("ref", "a branch, a tag or a note such as notes@12 (default: checkout)", False)],
+    "Show the notes of the task in focus or of a branch, newest first",
+    args=[
+        Arg(
+            "ref",
+            "a branch, a tag or a note such as notes@12 (default: the focus, else the checkout)",
+            False,
+        )
+    ],
     flags=[
         Flag("limit", "how many to show (default: 20)", "N", kind=int),
         Flag("cursor", "continue below this seq", "SEQ", kind=int),
         Flag("as-of", "as it was at this seq", "SEQ", kind=int),
     ],
+    run=run,
     calls="vcs.log",
-    show=show,
     examples=["longhouse log", "longhouse log idea/cache --limit 5"],
 )

@@ -11,6 +11,7 @@ from longhouse.surfaces.cli.clients import as_spoken, spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, many, table
+from longhouse.surfaces.cli.speaking import why_it_waits
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 PAUSE_S = 1.0
@@ -49,15 +50,25 @@ def _lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
         marker = job["attention"].get("marker")
         yield Cut(cli.out.style(line, "yellow")) if marker else line
         yield from _wants(job, marker)
-    for issue in found["runner_diagnostics"]["issues"]:
-        if issue["kind"] == "job_declined_by_all":
-            job = issue["job_id"]
-            way = f"longhouse job requeue {job}"
-            yield cli.out.style(f"{job}: every runner here has declined it", "yellow")
-            yield f"   to offer it again: {as_spoken(way)}"
-    if jobs and (boot := found.get("runner_bootstrap")):
-        start = as_spoken(boot["cmd"])
-        yield cli.out.style(f"jobs are waiting; to start a runner: {start}", "yellow")
+    for names, waiting in _waiting(jobs):
+        yield cli.out.style(f"{names}: {why_it_waits(waiting)}", "yellow")
+
+
+def _waiting(jobs: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The reasons why jobs wait, each with its jobs; a job's own row says more about changes."""
+    reasons: dict[str, tuple[list[str], dict[str, Any]]] = {}
+    for job in jobs:
+        if (waiting := job.get("waiting")) and waiting["code"] != "changes":
+            same = waiting["why"] if waiting["code"] not in _OF_ONE else job["id"]
+            reasons.setdefault(same, ([], waiting))[0].append(job["id"])
+    for ids, waiting in reasons.values():
+        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+        wait = "waits" if len(ids) == 1 else "wait"
+        yield f"{', '.join(ids[:3])}{more} {wait}", waiting
+
+
+_OF_ONE = ("held", "declined")
+"""Reasons whose remedy names the job."""
 
 
 _RUNNERS = (("live_count", "busy"), ("idle_count", "idle"), ("offline_count", "offline"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,6 +51,8 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
     target = result["capsule"]["target"]
     yield f"{cli.out.style(target['id'], 'bold')}  {target['title']} ({target['status']})"
     facts = [_below(one, target["id"]) for one in result.get("facts", [])]
+    if why := result.get("chosen"):
+        facts.insert(0, {"about": "because", "text": why})
     width = min(max((len(one["about"]) for one in facts), default=0), WIDEST)
     for one in facts:
         if not one["text"]:
@@ -62,8 +65,20 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
     yield from next_lines(cli, actions)
 
 
+def _in_zone(text: str) -> str:
+    """A fact that ends with a time in UTC, with that time in the reader's zone."""
+    if not text.endswith(" UTC"):
+        return text
+    said, at = text[:-9], text[-9:-4]
+    today = time.time() // 86_400 * 86_400
+    then = time.localtime(today + int(at[:2]) * 3_600 + int(at[3:]) * 60)
+    return said + time.strftime("%H:%M %Z", then)
+
+
 def _below(fact: dict[str, Any], target: str) -> dict[str, Any]:
     """A fact as shown below the title; the one about the task itself omits the title."""
+    if fact["about"] in ("held", "process"):
+        return {**fact, "text": _in_zone(fact["text"])}
     if fact["about"] != target:
         return fact
     return {**fact, "about": "state", "text": fact["text"].partition("; ")[2]}

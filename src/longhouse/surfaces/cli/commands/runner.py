@@ -12,9 +12,9 @@ from typing import Any
 from longhouse.config import own_argv
 from longhouse.kernel.errors import Conflict, UnknownId
 from longhouse.runner.options import OPTIONS
-from longhouse.surfaces.cli.clients import as_spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import table
+from longhouse.surfaces.cli.speaking import why_it_waits
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 START_S = 45.0
@@ -58,9 +58,8 @@ def run(
         attach=attach,
         start_server=start_server,
     )
-    noted = Noted(
-        options.runner_id, settings.workspace, os.getpid(), log_to_file, settings_digest(options)
-    )
+    digest = settings_digest(options, settings.policy)
+    noted = Noted(options.runner_id, settings.workspace, os.getpid(), log_to_file, digest)
     with announced(settings.dir, noted):
         return runner.run()
 
@@ -77,6 +76,8 @@ def start(cli: Cli, **flags: Any) -> Shown:
     named = str(flags.get("runner_id") or f"{named.rpartition('-')[0]}-{os.urandom(3).hex()}")
     words = ["runner", "--dir", str(settings.dir), "--workspace", settings.workspace]
     words += ["--log-to-file", "--runner-id", named]
+    if cli.flags.get("policy"):
+        words += ["--policy", str(cli.flags["policy"])]
     for option in OPTIONS:
         if option.name != "runner_id" and (value := flags.get(option.name)) is not None:
             words += [f"--{option.name.replace('_', '-')}", str(value)]
@@ -148,7 +149,7 @@ def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
             "runner": lease["runner_id"],
             "state": lease["status"] if lease["lease_active"] else "offline",
             "job": lease.get("active_job_id", "-"),
-            "executors": ",".join(lease.get("offers", {}).get("executors", [])) or "-",
+            "executors": _agents(lease) or "-",
             "parallel": lease.get("offers", {}).get("max_parallel", 1),
         }
         for lease in sorted(leases, key=lambda lease: str(lease["runner_id"]))
@@ -160,8 +161,19 @@ def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
         whose = [issue[key] for key in ("runner_id", "job_id") if issue.get(key)]
         said = issue["kind"].replace("_", " ")
         yield cli.out.style(f"{', '.join(whose)}: {said}", "yellow")
-    if boot := result.get("runner_bootstrap"):
-        yield cli.out.style(f"jobs are waiting; to start one: {as_spoken(boot['cmd'])}", "yellow")
+    waits = next((row["waiting"] for row in result["jobs"] if row.get("waiting")), None)
+    if waits:
+        yield cli.out.style(f"jobs wait: {why_it_waits(waits)}", "yellow")
+
+
+def _agents(lease: dict[str, Any]) -> str:
+    """The executors that can run jobs there; a missing program is said."""
+    offers = lease.get("offers", {})
+    here = offers.get("available", {})
+    return ",".join(
+        name if here.get(name, True) else f"{name} (missing)"
+        for name in offers.get("executors", [])
+    )
 
 
 def _flags() -> Iterator[Flag]:

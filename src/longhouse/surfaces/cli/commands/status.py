@@ -7,17 +7,17 @@ from typing import Any
 
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import fields
+from longhouse.surfaces.cli.render import fields, local_time
 from longhouse.surfaces.cli.spec import Command, Shown
 
 
 def run(cli: Cli) -> Shown:
-    asked: dict[str, Any] = {}
+    asked: dict[str, Any] = {"view": "full"}
     if name := cli.settings.agent_id:
         from longhouse.surfaces.cli.identities import kept_token
 
         if token := kept_token(cli, name):
-            asked = {"agent": name, "agent_token": token}
+            asked |= {"agent": name, "agent_token": token}
     outcome = cli.ask("status", asked)
     result = outcome.result()
     actions = outcome.envelope["actions"] if outcome.envelope else []
@@ -34,6 +34,9 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
         [
             ("checkout", result["checkout"] or "-"),
             ("focus", _focus(result)),
+            ("you", result["me"].get("agent")),
+            ("here", ", ".join(result.get("here", ()))),
+            *(("runs", _process(one)) for one in result.get("processes", ())),
             *_work(cli, result),
             ("last entry", f"{last['doc']}@{last['seq']}" if last else None),
             ("store", f"{cli.settings.dir} ({server['engine']})"),
@@ -45,6 +48,12 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
         yield f"next: {spoken()} status --workspace {others[0]}"
     else:
         yield from next_lines(cli, actions)
+
+
+def _process(said: str) -> str:
+    """A running process, with the time in the reader's zone."""
+    what, _, since = said.rpartition(" since ")
+    return f"{what} since {local_time(since)}"
 
 
 def _focus(result: dict[str, Any]) -> str:
@@ -63,6 +72,10 @@ def _work(cli: Cli, result: dict[str, Any]) -> Iterator[tuple[str, str]]:
         runner = result["runner"]["status"]
         told = runner if runner != "offline" else cli.out.style("none online", "yellow")
         yield "jobs", f"{jobs['running']} running, {jobs['queued']} queued; runner: {told}"
+        if waiting := jobs.get("waiting"):
+            from longhouse.surfaces.cli.speaking import why_it_waits
+
+            yield "", cli.out.style(why_it_waits(waiting), "yellow")
     for one in result.get("held", ()):
         who = "you" if one.get("mine") else cli.out.style(one["by"], "yellow")
         yield "held", f"{one['what']} by {who}"

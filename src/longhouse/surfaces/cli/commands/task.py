@@ -67,7 +67,8 @@ def start(
     cli: Cli, title: str, plan: str | None = None, step: list[str] | None = None, **more: Any
 ) -> Shown:
     steps = [{"title": text, "success_criteria": [text]} for text in step or []]
-    made = cli.call("tasks.macro.start", task_title=title, plan=plan, steps=steps, **more)
+    given = {"task_title": title, "plan": plan, "steps": steps, **more}
+    made = cli.call("tasks.macro.start", view="smart", **given)
     steps_made = many(len(made["steps"]), "step")
     line = f"{made['task_id']} started in {made['plan_id']} with {steps_made}; it is now in focus"
     resume = made["resume"]
@@ -219,10 +220,19 @@ def show_focus(cli: Cli, result: dict[str, Any]) -> list[str]:
 
 
 def done(
-    cli: Cli, target: str | None = None, status: str = "DONE", park_s: int | None = None
+    cli: Cli,
+    target: str | None = None,
+    status: str = "DONE",
+    park_s: int | None = None,
+    hanging: str | None = None,
 ) -> Shown:
-    moved = cli.call("tasks.complete", status=status, parked_for_s=park_s, **_at(target))
-    return Shown(moved, show_moved(cli, moved))
+    given = {"hanging": hanging} if hanging else {}
+    moved = cli.call("tasks.complete", status=status, parked_for_s=park_s, **given, **_at(target))
+    settled = [
+        f"{one['outcome']}: {one['kind']} {one['ref']} ({one['what']})"
+        for one in moved.get("hanging", ())
+    ]
+    return Shown(moved, [*show_moved(cli, moved), *settled])
 
 
 def focus(cli: Cli, target: str) -> Shown:
@@ -379,6 +389,12 @@ command = Command(
                     "S",
                     kind=int,
                     field="parked_for_s",
+                ),
+                Flag(
+                    "hanging",
+                    "with --status CANCELED: end or keep its jobs, processes and reservations",
+                    "HOW",
+                    choices=("end", "keep"),
                 ),
             ],
             run=done,

@@ -15,10 +15,13 @@ ROLES = ("viewer", "agent", "manager", "operator")
 
 def show_created(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     yield result["token"]
+    over = result.get("expires_at_ms")
+    ends = f"expires {ago(over)}" if over else "does not expire"
+    about = f"{result['id']} has the role {result['role']} and {ends}"
     if cli.out.for_people:
-        yield cli.out.style(
-            f"{result['id']} has the role {result['role']}. The token is shown only once.", "dim"
-        )
+        yield cli.out.style(f"{about}. The token is shown only once.", "dim")
+    else:  # so that a script gets the token alone
+        cli.out.note("note", about)
 
 
 def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
@@ -27,6 +30,7 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
             **row,
             "created": ago(row["created_at_ms"]),
             "state": _state(row),
+            "expires": ago(row["expires_at_ms"]) if row.get("expires_at_ms") else "never",
             "runner": "yes" if row.get("runner") else "-",
             "workspaces": ",".join(row.get("workspaces") or ()) or "all",
         }
@@ -36,7 +40,17 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
 
     for row in leftover(cli.settings, result["tokens"]):
         cli.out.note("note", "; run: ".join(said_about(row)))
-    columns = ("id", "role", "state", "created", "runner", "client", "workspaces", "name")
+    columns = (
+        "id",
+        "role",
+        "state",
+        "created",
+        "expires",
+        "runner",
+        "client",
+        "workspaces",
+        "name",
+    )
     return table(rows, columns) if rows else ["no tokens yet"]
 
 

@@ -40,7 +40,28 @@ def run(cli: Cli, foreground: bool = False) -> Shown | int:
         cli.out.note(
             "note", f"the server keeps its settings: {unheard} applies after `longhouse down`"
         )
+    _say_if_moved(cli, started.running)
     return Shown({**data, "started": started.fresh}, _lines(cli, data, fresh=started.fresh))
+
+
+def _say_if_moved(cli: Cli, running: locate.Running) -> None:
+    """Tell the person if other programs may now get what was meant for the server."""
+    from longhouse.surfaces.cli.setup.present import stray_entries
+
+    if running.moved_from:
+        cli.out.note(
+            "moved",
+            f"another program listens on port {running.moved_from}, where this store's server was; "
+            f"the server is now at {running.url}. Close pages that are open at the old address. "
+            "The command line, runners and `longhouse mcp` find the server by themselves",
+        )
+    for entry in stray_entries(running.url):
+        cli.out.note(
+            "moved",
+            f"{entry.path} still tells {entry.client} to send its token to {entry.url}: change it "
+            f"to {running.url}/mcp, or run `longhouse init`. If a program that you do not know "
+            "listens there, replace the token: `longhouse token list`, `longhouse token revoke ID`",
+        )
 
 
 def _renew_runners(cli: Cli) -> None:
@@ -49,7 +70,8 @@ def _renew_runners(cli: Cli) -> None:
     from longhouse.runner.presence import retire, runners_here, settings_digest
 
     here = [one for one in runners_here(cli.settings.dir) if one.background]
-    now = settings_digest(load_options({}, cli.settings.place)) if here else ""
+    options = load_options({}, cli.settings.place) if here else None
+    now = settings_digest(options, cli.settings.policy) if options else ""
     for one in here:
         if one.settings != now:
             retire(one)
@@ -111,6 +133,7 @@ def _foreground(cli: Cli) -> int:
     from longhouse.surfaces.server import serve
 
     def announce(running: Any, _sign_in_url: str) -> None:
+        _say_if_moved(cli, running)
         for text in _lines(cli, described(cli.settings, running), fresh=True):
             cli.out.line(text)
         cli.out.flush()

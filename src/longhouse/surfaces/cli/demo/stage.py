@@ -52,11 +52,11 @@ class Stage:
         self.project = self.folder / "project"
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         try:
+            self.has_git = self._begin_project()
             self.url = self._serve(port)
             self.token = locate.token_of(self.store) or ""
             self.client = longhouse.connect(self.url, token=self.token, workspace=WORKSPACE)
             self._program = self._write_program()
-            self.has_git = self._begin_project()
         except BaseException:
             self._take_down()
             raise
@@ -111,7 +111,7 @@ class Stage:
         own = {"dir": str(self.store), "db": str(self.store / "demo.db"), "workspace": WORKSPACE}
         scratch = self.folder / "tmp"  # a killed runner's leftovers are removed with the folder
         scratch.mkdir(exist_ok=True)
-        given = environment_with({"TMPDIR": str(scratch)}).items()
+        given = environment_with({"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(scratch)}).items()
         mine = {name: value for name, value in given if not name.startswith("LONGHOUSE_")}
         with (self.folder / f"{name}.err").open("w") as errors:
             child = subprocess.Popen(
@@ -120,7 +120,7 @@ class Stage:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 env=mine,
-                cwd=self.folder,
+                cwd=self.project,  # where the work of the store is done
                 start_new_session=True,
             )
         self._children[name] = child

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.kernel.errors import Conflict, InvalidInput, is_full
 
 __all__ = ["CannotEdit", "Edit", "FileChange", "apply", "plan"]
 
@@ -101,7 +101,9 @@ def _replace(change: FileChange) -> bool:
     except OSError as error:
         raise CannotEdit(
             f"{change.path} cannot be written: {error.strerror}",
-            recovery="check its permissions, or use the other --scope",
+            recovery="free up space, then run it again"
+            if is_full(error)
+            else "check its permissions, or use the other --scope",
         ) from None
     finally:
         fresh.unlink(missing_ok=True)

@@ -1,0 +1,84 @@
+"""The attacker has an agent's token and wants the store to look after ever more workspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from longhouse.house import House
+from longhouse.kernel.registry import Role
+from tests.kit import Lh, ManualClock
+from tests.security.kit import Outsider
+
+MOST = 3
+
+
+@pytest.fixture
+def small(new_house: Callable[..., House], clock: ManualClock) -> Lh:
+    return Lh(new_house(policy="full-auto", workspaces_per_token=MOST), clock)
+
+
+def write(who: Outsider, workspace: str) -> None:
+    who("vcs.notes.commit", content="x", workspace=workspace)
+
+
+def names(lh: Lh) -> set[str]:
+    return {row["workspace"] for row in lh("workspace.list")["workspaces"]}
+
+
+def test_a_token_below_manager_creates_only_so_many_workspaces(small: Lh) -> None:
+    agent = Outsider(small, "TOK-a/1")
+    for number in range(MOST):
+        write(agent, f"w{number}")
+    error = agent.refused("vcs.notes.commit", content="x", workspace="one-more")
+    assert error["code"] == "TOO_MANY_WORKSPACES"
+    assert "3 workspaces" in error["message"]
+    assert "'one-more'" in error["message"]
+    assert "one-more" not in names(small)
+    write(agent, "w0")  # its own stay open to it
+    write(agent, small.house.dispatcher.facts.default_workspace or "")
+
+
+def test_another_session_of_the_token_is_not_another_token(small: Lh) -> None:
+    for number in range(MOST):
+        write(Outsider(small, f"TOK-a/{number}"), f"w{number}")
+    last = Outsider(small, "TOK-a/new")
+    refused = last.refused("vcs.notes.commit", content="x", workspace="more")
+    assert refused["code"] == "TOO_MANY_WORKSPACES"
+    write(Outsider(small, "TOK-b"), "other")
+
+
+@pytest.mark.parametrize(
+    "cmd, args",
+    [
+        ("jobs.create", {"title": "t", "prompt": "p"}),
+        ("docs.artifact.add", {"content_b64": "eA==", "name": "x"}),
+        ("tool.task_spawn", {"tool": "vcs.notes.commit", "args": {"content": "x"}}),
+        ("tool.task_spawn", {"tool": "exec", "args": {"argv": ["true"]}}),
+    ],
+)
+def test_no_other_write_creates_one_more(small: Lh, cmd: str, args: dict[str, object]) -> None:
+    agent = Outsider(small, "TOK-a")
+    for number in range(MOST):
+        write(agent, f"w{number}")
+    before = names(small)
+    assert agent.refused(cmd, **args, workspace="more")["code"] == "TOO_MANY_WORKSPACES"
+    task = {"tool": "vcs.notes.commit", "args": {"content": "x", "workspace": "more"}}
+    agent.envelope("tool.task_spawn", **task, workspace="w0")
+    small.house.settle()
+    assert names(small) == before
+
+
+def test_whoever_leads_creates_as_many_as_the_work_needs(small: Lh) -> None:
+    manager = Outsider(small, "TOK-m", Role.MANAGER)
+    for number in range(MOST + 2):
+        write(manager, f"w{number}")
+    assert len(names(small)) >= MOST + 2
+
+
+def test_zero_means_no_limit(new_house: Callable[..., House], clock: ManualClock) -> None:
+    lh = Lh(new_house(workspaces_per_token=0), clock)
+    agent = Outsider(lh, "TOK-a")
+    for number in range(60):
+        write(agent, f"w{number}")

@@ -1,0 +1,95 @@
+"""The first start on a full disk says that, whichever file it could not make."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.surfaces.cli.conftest import Shell
+
+MISLEADING = ("permission", "writable", "defect")
+MOST = 60
+
+
+class FullDisk:
+    """Takes so many new files and folders, and no more."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._open, self._mkdir = os.open, os.mkdir
+
+    def _take(self, path: Any) -> None:
+        self.room -= 1
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    def open(self, path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & os.O_CREAT and not os.path.lexists(path):
+            self._take(path)
+        return self._open(path, flags, *more, **named)
+
+    def mkdir(self, path: Any, *more: Any, **named: Any) -> None:
+        if not os.path.lexists(path):
+            self._take(path)
+        self._mkdir(path, *more, **named)
+
+
+@pytest.fixture
+def fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[int], Shell]:
+    """A repository and a home that Longhouse has never seen."""
+
+    def make(number: int) -> Shell:
+        root, home = tmp_path / f"r{number}", tmp_path / f"h{number}"
+        (root / ".git").mkdir(parents=True)
+        home.mkdir()
+        monkeypatch.chdir(root)
+        for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HOME", str(home))
+        return Shell(root, capsys)
+
+    return make
+
+
+def test_a_disk_that_is_full_at_the_first_start_is_named_at_every_door(
+    fresh: Callable[[int], Shell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doors = 0
+    for room in range(MOST):
+        shell, disk = fresh(room), FullDisk(room)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", disk.open)
+            patch.setattr(os, "mkdir", disk.mkdir)
+            ran = shell("init")
+        if disk.room >= 0:
+            break
+        doors += 1
+        said = (ran.out + ran.err).lower()
+        assert not any(word in said for word in MISLEADING), said
+        assert ran.code == 0 or "disk is full" in said or "no space left" in said, said
+    assert doors > 2
+    assert ran.code == 0, ran
+
+
+@pytest.mark.parametrize("error", [apsw.FullError, apsw.CantOpenError])
+def test_a_database_that_finds_no_space_at_the_first_start_says_so(
+    fresh: Callable[[int], Shell], monkeypatch: pytest.MonkeyPatch, error: type[apsw.Error]
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error("database or disk is full")
+
+    monkeypatch.setattr("longhouse.store.sqlite.apsw.Connection", refuse)
+    monkeypatch.setattr("longhouse.store.sqlite._is_full", lambda _: True)
+    ran = fresh(0)("init")
+    assert ran.code != 0
+    assert "the disk is full" in ran.err
+    assert "free up space" in ran.err
+    assert not any(word in ran.err for word in MISLEADING)
