@@ -50,8 +50,9 @@ PRINTS = "trap 'exit 0' TERM; while :; do echo a line of output; read -t 1 <> <(
 class World:
     """One server and one runner on the same store."""
 
-    def __init__(self, base: Path, up: Up) -> None:
+    def __init__(self, base: Path, up: Up, db: str | None = None) -> None:
         self.base = base
+        self.environ = {**os.environ, "LONGHOUSE_DB": db} if db else dict(os.environ)
         self.server_pid = up.pid
         self.http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
         self.folder = host_folder(base / ".longhouse", "bench")
@@ -62,7 +63,11 @@ class World:
         argv = [sys.executable, "-m", "longhouse", "runner", "--dir", str(self.base / ".longhouse")]
         argv += ["--workspace", "bench", "--runner-id", "r1", "--drain-s", "0"]
         self.runner = subprocess.Popen(
-            argv, cwd=self.base, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            argv,
+            cwd=self.base,
+            env=self.environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
 
     def __call__(self, cmd: str, **args: Any) -> Any:
@@ -117,14 +122,15 @@ def _memory_kb(pid: int) -> int:
 
 
 @contextmanager
-def world() -> Iterator[World]:
+def world(db: str | None = None) -> Iterator[World]:
+    """A store in SQLite, or in this PostgreSQL database."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         (base / ".longhouse").mkdir(mode=0o700)
         settings = f"processes_max_running = {MANY + 10}\n"
         (base / ".longhouse" / "config.toml").write_text(settings)
-        with serving(base) as up:
-            made = World(base, up)
+        with serving(base, db) as up:
+            made = World(base, up, db)
             try:
                 yield made
             finally:
