@@ -7,7 +7,8 @@ digest. Bytes that are still in a folder from before are read there (`older`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 from longhouse.kernel.errors import StoreBusy
@@ -43,12 +44,16 @@ class DatabaseBlobs:
         body: int | None = None
         n = 0
         batch = b""
-        for block in sliced(_counted(chunks, tally), _BATCH):
-            if batch:
-                now = now_ms + int((time.monotonic() - began) * 1000)
-                body = self._chunks.write(partial(_more, body=body, n=n, data=batch, now=now))
-                n += len(batch) // CHUNK
-            batch = block
+        with _Beside() as beside:
+            for block in sliced(_counted(chunks, tally), _BATCH):
+                if batch:
+                    body = beside.result() or body
+                    now = now_ms + int((time.monotonic() - began) * 1000)
+                    more = partial(_more, body=body, n=n, data=batch, now=now)
+                    beside.start(partial(self._chunks.write, more))
+                    n += len(batch) // CHUNK
+                batch = block
+            body = beside.result() or body
         blob = tally.blob()
         if body is None and self._is_same(blob, batch, now_ms):
             return blob
@@ -104,6 +109,29 @@ class DatabaseBlobs:
             return False
         self.touch(blob.digest, now_ms)
         return self._size(blob.digest) == blob.size
+
+
+class _Beside:
+    """Writes one batch in a thread while the next one is read and hashed."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._written: Future[int] | None = None
+
+    def __enter__(self) -> _Beside:
+        return self
+
+    def __exit__(self, *_why: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def start(self, write: Callable[[], int]) -> None:
+        self._pool = self._pool or ThreadPoolExecutor(1, "artifact-bytes")
+        self._written = self._pool.submit(write)
+
+    def result(self) -> int | None:
+        """What the last batch returned, once it is written; None if there was none."""
+        return self._written.result() if self._written else None
 
 
 def publish(connection: ByteConnection, blob: Blob, body: int, now_ms: int) -> None:
