@@ -26,6 +26,8 @@ from longhouse.store.artifacts.database.room import sql
 __all__ = ["DatabaseBlobs"]
 
 _BATCH = BATCH // CHUNK * CHUNK
+_AT_ONCE = 2
+"""How many batches of one put are on their way: a server writes each with one of its processors."""
 _PAGE = 500
 
 
@@ -47,13 +49,14 @@ class DatabaseBlobs:
         with _Beside() as beside:
             for block in sliced(_counted(chunks, tally), _BATCH):
                 if batch:
-                    body = beside.result() or body
+                    body = beside.first()
                     now = now_ms + int((time.monotonic() - began) * 1000)
                     more = partial(_more, body=body, n=n, data=batch, now=now)
                     beside.start(partial(self._chunks.write, more))
                     n += len(batch) // CHUNK
                 batch = block
-            body = beside.result() or body
+            beside.wait()
+            body = beside.first()
         blob = tally.blob()
         if body is None and self._is_same(blob, batch, now_ms):
             return blob
@@ -112,11 +115,12 @@ class DatabaseBlobs:
 
 
 class _Beside:
-    """Writes one batch in a thread while the next one is read and hashed."""
+    """Writes batches in threads while the next one is read and hashed; the first makes the body."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
-        self._written: Future[int] | None = None
+        self._first: Future[int] | None = None
+        self._begun: list[Future[int]] = []
 
     def __enter__(self) -> _Beside:
         return self
@@ -126,12 +130,19 @@ class _Beside:
             self._pool.shutdown()
 
     def start(self, write: Callable[[], int]) -> None:
-        self._pool = self._pool or ThreadPoolExecutor(1, "artifact-bytes")
-        self._written = self._pool.submit(write)
+        self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE, "artifact-bytes")
+        while len(self._begun) >= _AT_ONCE:
+            self._begun.pop(0).result()
+        self._begun.append(self._pool.submit(write))
+        self._first = self._first or self._begun[0]
 
-    def result(self) -> int | None:
-        """What the last batch returned, once it is written; None if there was none."""
-        return self._written.result() if self._written else None
+    def first(self) -> int | None:
+        """The body, once it is made; None if nothing was written."""
+        return self._first.result() if self._first else None
+
+    def wait(self) -> None:
+        for written in self._begun:
+            written.result()
 
 
 def publish(connection: ByteConnection, blob: Blob, body: int, now_ms: int) -> None:
@@ -143,9 +154,12 @@ def publish(connection: ByteConnection, blob: Blob, body: int, now_ms: int) -> N
 def _more(connection: ByteConnection, *, body: int | None, n: int, data: bytes, now: int) -> int:
     """Write a batch; only the last commit of a put needs to wait for the disk."""
     connection.relax()
-    body = _begun(connection, body, now)
+    if body is None:
+        body = _begun(connection, None, now)
+        add(connection, body, n, [data])
+        return body
     add(connection, body, n, [data])
-    return body
+    return _begun(connection, body, now)  # last, since it locks out the other batches
 
 
 def _last(
