@@ -28,6 +28,7 @@ import httpx2
 
 from bench._harness import Figures, interleave, report, timed
 from bench._servers import Up, serving
+from longhouse.client.wire import Wire, origin_of
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
 
@@ -55,6 +56,8 @@ class World:
         self.environ = {**os.environ, "LONGHOUSE_DB": db} if db else dict(os.environ)
         self.server_pid = up.pid
         self.http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
+        about = {"longhouse-workspace": "bench", "content-type": "application/json"}
+        self._wire = Wire(origin_of(up.url), headers={**up.headers, **about})
         self.folder = host_folder(base / ".longhouse", "bench")
         self("tool.policy_allow", tool="exec")
         self.start_runner()
@@ -76,8 +79,9 @@ class World:
         return answer["result"]
 
     def post(self, **body: Any) -> str:
-        answer = self.http.post("/tasks", json=body, headers={"longhouse-workspace": "bench"})
-        task_id: str = answer.json()["task_id"]
+        """Start a task, as our own client sends it; from any thread."""
+        answer = self._wire.request("POST", "/tasks", body=json.dumps(body).encode())
+        task_id: str = json.loads(answer.body)["task_id"]
         return task_id
 
     def frames(self, task_id: str) -> Iterator[dict[str, Any]]:
@@ -109,6 +113,7 @@ class World:
         self.runner.terminate()
         self.runner.wait(60)
         self.http.close()
+        self._wire.close()
 
 
 def _cpu_s(pid: int) -> float:
