@@ -1,4 +1,4 @@
-"""Copies of a built world: it is built once per worker and engine, and every test starts from a copy.
+"""Copies of a built world, which is built once per worker and engine; tests start from a copy.
 
 A copy has the rows, the artifacts, the clock and the count of ids of the original, so that a test
 cannot tell it from a world of its own.
@@ -15,6 +15,7 @@ from longhouse.house import House
 from tests.contracts.world import build_world
 from tests.kit import CountedIds, Lh, ManualClock
 from tests.plugins.postgres import Databases
+
 
 class Place(NamedTuple):
     """Where one test's world is."""
