@@ -56,9 +56,10 @@ test("more lines on one side leave the other empty", () => {
 });
 
 test("two changes in a row do not pair across what was added", () => {
-  expect(sides("@@ -1,2 +1,2 @@\n-a\n+b\n-c\n+d\n").slice(1)).toEqual([
-    ["-a", "+b"],
-    ["-c", "+d"],
+  expect(sides("@@ -1,3 +1,2 @@\n-a\n-b\n+c\n-d\n+e\n").slice(1)).toEqual([
+    ["-a", "+c"],
+    ["-b", null],
+    ["-d", "+e"],
   ]);
 });
 
