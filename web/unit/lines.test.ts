@@ -74,7 +74,8 @@ test("each stream goes on with its own line", async () => {
   ]);
 });
 
-test("a carriage return at the end of a frame lets the next one overwrite the line", async () => {
+test("a carriage return at the end of a frame stays until the next one overwrites the line", async () => {
+  expect(texts(await shown([frame(0, "10 %\r")]))).toEqual(["10 %\r"]);
   expect(texts(await shown([frame(0, "10 %\r"), frame(1, "20 %\r"), frame(2, "30 %")]))).toEqual([
     "30 %",
   ]);
