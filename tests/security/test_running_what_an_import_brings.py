@@ -125,6 +125,7 @@ def test_a_queued_process_of_an_export_does_not_run(lh: Lh) -> None:
     assert next(one.title for one in held if one.what == "process") == "touch /tmp/owned"
     other = {"workspace": "copy", "runner_id": "r9", "host_id": HOST}
     revision = lh("tool.task_held", **other)["revision"]
+    lh("workspace.bind", workspace="copy")
     assert lh("tool.task_claim", **other, revision=revision)["tasks"] == []
     assert lh("tool.policy_show", workspace="copy")["rules"] == []
     assert lh("tool.wakeup_list", workspace="copy")["rules"] == []
@@ -143,6 +144,7 @@ def test_only_a_manager_releases_a_process_and_the_rules_decide_again(lh: Lh) ->
     assert manager.refused("tool.task_release", **where)["code"] == "CONFLICT"
     other = {"workspace": "copy", "runner_id": "r9", "host_id": HOST}
     revision = lh("tool.task_held", **other)["revision"]
+    lh("workspace.bind", workspace="copy")
     claimed = lh("tool.task_claim", **other, revision=revision)["tasks"]
     assert [one["task_id"] for one in claimed] == [task]
 

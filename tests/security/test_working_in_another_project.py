@@ -132,6 +132,30 @@ def test_a_host_of_this_project_gets_no_process_of_another(server: Lh) -> None:
     assert server("tool.task_claim", **ours, projects=[OTHER, own_id(server)])["count"] == 1
 
 
+def test_an_older_runner_that_names_no_project_works_only_for_this_one(
+    server: Lh, beta: Outsider
+) -> None:
+    """It could be anywhere; the versions before projects had names worked in the server's own."""
+    allow(server)
+    digest = "a" * 64
+    for workspace in ("beta", "acme"):
+        server("jobs.create", title="Look", prompt="Read the token.", workspace=workspace)
+        server("tool.policy_allow", tool="exec", pattern="true", workspace=workspace)
+        there = {"tool": "exec", "args": {"argv": ["true"]}, "workspace": workspace}
+        server("tool.task_spawn", **there)
+    for workspace, ok in (("beta", False), ("acme", True)):
+        where = {"runner_id": "r1", "workspace": workspace}
+        host = {**where, "host_id": "host-00000001"}
+        revision = server("tool.task_held", **host)["revision"]
+        for cmd, more in (
+            ("jobs.claim", {**where, "agent_digest": digest}),
+            ("tool.task_claim", {**host, "revision": revision}),
+        ):
+            answer = server.house.call(cmd, more)
+            assert (answer.success, answer.code) == (ok, None if ok else "PROJECT_NOT_BOUND")
+    assert beta("jobs.claim", runner_id="by-hand", workspace="beta")["job"], "no runner, no folder"
+
+
 def test_a_runner_is_started_in_the_project_that_the_workspace_is_bound_to(
     server: Lh, starter: Starter, settings: Settings, tmp_path: Path
 ) -> None:

@@ -66,11 +66,11 @@ def _alterations(db: apsw.Connection) -> Iterator[str]:
         strays = f'SELECT 1 FROM "{table}" WHERE ws NOT IN (SELECT ws FROM workspaces) LIMIT 1'
         if db.execute(strays).fetchall():
             yield f"it has rows in {table} of a workspace that does not exist"
-    for (name,) in db.execute("SELECT name FROM workspaces").fetchall():
+    for (called,) in db.execute("SELECT name FROM workspaces").fetchall():
         try:
-            check_workspace(str(name))
+            check_workspace(str(called))
         except LonghouseError:
-            yield f"it has a workspace named {str(name)[:60]!r}"
+            yield f"it has a workspace named {str(called)[:60]!r}"
 
 
 def _fresh(version: int) -> dict[str, tuple[str, str, str]]:
