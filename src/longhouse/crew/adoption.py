@@ -219,7 +219,7 @@ def _took_up(tx: Tx, before: Row, item_id: str) -> bool:
     """Whether the identity itself took the item up as it is now; nobody else can write in its name.
 
     What was written before it registered does not count, since its name was then only a label; nor
-    does what it did before somebody else assigned or moved the item: that may be the adopter's bait.
+    does what it did before somebody else assigned or moved the item: that may be a bait.
     """
     name, since = before["agent_id"], before["created_at_ms"]
     return tx.one(sql.acted_on, agent_id=name, item=item_id, since=since) is not None
