@@ -249,6 +249,8 @@ class Dispatcher:
 
                 for other in spellings(name):  # a label that reads like another's name
                     vouch(tx, other)
+        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
+            self._settled.add(tx.workspace)
         if key:
             before = recall(tx, key, command, request)
             if before is not None:
@@ -256,8 +258,6 @@ class Dispatcher:
                 return outcome
         if prepared.writes and self.facts.project_guard and tx.workspace not in self._bound:
             tx.run(sql.workspace_set_guard, guard=self.facts.project_guard)
-        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
-            self._settled.add(tx.workspace)
         if prepared.writes and tx.last_seq() == 0:
             from longhouse.dispatch.new_workspaces import welcome
 
