@@ -85,11 +85,13 @@ def test_a_cut_pack_speaks_only_of_cards_that_it_still_shows(lh: Lh, cmd: str, w
         assert "engine" not in whole
         return
     known = [(one["code"], one["message"]) for one in whole["engine"]["signals"]]
-    assert known and not whole["truncated"]
+    assert known
+    assert not whole["truncated"]
     fewer = set()
     for max_chars in BUDGETS:
         result = lh(cmd, max_chars=max_chars, **lit)
-        assert set(spoken(result)) <= shown(result) and believable(result), max_chars
+        assert set(spoken(result)) <= shown(result), max_chars
+        assert believable(result), max_chars
         summary = result.get("lane_summary", {}).get("lanes", [])
         tops = {lane.get(top) for lane in summary for top in ("top_pinned", "top_open")}
         assert tops - {None} <= shown(result), max_chars
@@ -151,7 +153,8 @@ def test_a_cut_resume_speaks_only_of_cards_that_it_shows(lh: Lh) -> None:
     seen = set()
     for max_chars in BUDGETS:
         result = lh("tasks.resume.super", task=made["id"], view="full", max_chars=max_chars)
-        assert set(spoken(result)) <= shown(result) and believable(result), max_chars
+        assert set(spoken(result)) <= shown(result), max_chars
+        assert believable(result), max_chars
         seen.add(len((result.get("engine") or {}).get("signals", ())))
     assert seen == {0, 1}
 
@@ -166,6 +169,7 @@ def test_a_resume_inside_a_macro_speaks_only_of_cards_that_it_shows(lh: Lh) -> N
         args = {"task": made["id"], "proof": "CMD: make test (exit 0)", "checkpoints": "all"}
         sizes = {"view": "full", "resume_max_chars": 10_000, "max_chars": max_chars}
         resume = lh("tasks.macro.close.step", **args, **sizes).get("resume", {"capsule": {}})
-        assert set(spoken(resume)) <= shown(resume) and believable(resume), max_chars
+        assert set(spoken(resume)) <= shown(resume), max_chars
+        assert believable(resume), max_chars
         engines.add("engine" in resume)
     assert engines == {True, False}

@@ -1,7 +1,7 @@
 """What a pack concludes from its cards, and how it concludes it again after a budget cut them.
 
-Engine, capsule and lane summary speak only of cards that the answer shows. The card that the capsule
-names as `ref` counts as shown, because every answer has it.
+Engine, capsule and lane summary speak only of cards that the answer shows. The card that the
+capsule names as `ref` counts as shown, because every answer has it.
 """
 
 from __future__ import annotations
