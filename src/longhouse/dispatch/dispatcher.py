@@ -201,11 +201,15 @@ class Dispatcher:
             raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
         writes = command.writes_given(args)
         require_role(command, caller, writes=writes)
-        check_json(args)
+        blank = check_json(args)
         own, common, budget, request, taught = understood(command, args, lessons, _budget)
         if taught and command.writes_given(own) != writes:
             writes = not writes  # an argument that makes it a write had another name
             require_role(command, caller, writes=writes)
+        if blank:
+            from longhouse.kernel.blanks import refuse_blanks
+
+            refuse_blanks(command, {**args, **own})
         prepared = Prepared(
             command,
             caller,

@@ -177,9 +177,7 @@ def _fresh_id(tx: Tx) -> str:
     return card_id
 
 
-def _says_the_same(
-    tx: Tx, view: View, before: Node, draft: GivenCard, ops: Sequence[Op]
-) -> bool:
+def _says_the_same(tx: Tx, view: View, before: Node, draft: GivenCard, ops: Sequence[Op]) -> bool:
     node, *links = ops
     assert isinstance(node, NodeUpsert)
     fields = ("type", "title", "text", "status", "tags")
