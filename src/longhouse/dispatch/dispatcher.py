@@ -126,6 +126,7 @@ class Dispatcher:
         """Run the handler again whenever the workspace changes, until it answers or times out."""
         while left_s := prepared.wait_left(outcome):
             await self._moved(prepared, left_s)
+            await prepared.caller.turn()
             if prepared.caller.revoked:
                 raise Unauthenticated("this token was revoked or has expired")
             if self._ending:
@@ -334,6 +335,7 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
+            await prepared.caller.turn()
             return outcome
         key = workspace, prepared.command.cmd
         if self.db.engine.local and not prepared.command.slow and key not in self._larger:
