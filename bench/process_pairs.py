@@ -21,8 +21,9 @@ needs 0.38, and 0.33 if it keeps nothing):
     0.06  host     the exit: one read of the host's children, digests, the last record
     0.30  the program
 
-It was 2.1 for the server (a long list was measured again for each row that did not fit), 2.8 for the
-host (fork, and a scan of all processes for every few ends), 0.4 for the client (another library).
+It was 2.1 for the server (a long list was measured again for each row that did not fit), 2.8 for
+the host (fork, and a scan of all processes for every few ends), 0.4 for the client (another
+library).
 """
 
 from __future__ import annotations

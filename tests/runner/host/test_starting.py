@@ -19,7 +19,10 @@ from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 from longhouse.runner.host import hashing, journal, launching, loop, task, trees
+from longhouse.supervisor import guard
 folder, host_id, root = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+def records(name):
+    return journal.read_journal(folder / name / "journal.jsonl")[0]
 def start(name, script):
     asked = dict(task=name, mode="pipes", cap_bytes=0, root=root, argv=["sh", "-c", script])
     return {**asked, "env": dict(PATH=os.environ["PATH"])}
@@ -80,9 +83,8 @@ def test_a_program_has_its_own_limits_and_signals_however_it_is_started(
 loop.own_processes()
 launching.mind_files({tasks})
 print(launching.is_quick(bound=False))
-one = task.HostedTask.start(
-    folder, host_id, start("PROC-001", "ulimit -Sn; grep SigIgn /proc/self/status"), hashing.Hasher()
-)
+asked = start("PROC-001", "ulimit -Sn; grep SigIgn /proc/self/status")
+one = task.HostedTask.start(folder, host_id, asked, hashing.Hasher())
 one.confirm()
 os.waitpid(one.root.pid, 0)
 """,
@@ -101,23 +103,27 @@ def test_programs_that_leave_nothing_behind_end_without_a_scan(host: Hosted) -> 
 served = loop.Host(folder, loop.own_processes())
 loop.LOOK_S, loop.MANY = 1000.0, 10**9
 def ends(name):
-    return any(one["kind"] == "ended" for one in journal.read_journal(folder / name / "journal.jsonl")[0])
+    return any(one["kind"] == "ended" for one in records(name))
 def turns(is_over):
     until = time.monotonic() + 30
     while not is_over() and time.monotonic() < until:
         served.turn(0.01)
 served._answer(dict(start("PROC-001", "(sleep 300 & echo $!); exec sleep 300"), do="spawn"))
-turns(lambda: (folder / "PROC-001" / "stdout.log").stat().st_size)
+printed = folder / "PROC-001" / "stdout.log"
+turns(lambda: printed.stat().st_size)
+orphan = int(printed.read_text())
+turns(lambda: guard.process(orphan)[1] == os.getpid())
 served._look()
+served._look_at = guard.now() + 1000
 scans, look = [], served._trees.look
 served._trees.look = lambda *args: scans.append(1) or look(*args)
 for n in range(2, 9):
     served._answer(dict(start(f"PROC-{n:03}", f"exit {n}"), do="spawn"))
 turns(lambda: all(ends(f"PROC-{n:03}") for n in range(2, 9)))
-print(len(scans), [journal.read_journal(folder / f"PROC-{n:03}" / "journal.jsonl")[0][-1]["code"] for n in range(2, 9)])
+print(len(scans), [records(f"PROC-{n:03}")[-1]["code"] for n in range(2, 9)])
 served._answer(dict(start("PROC-009", "sleep 300 & exit 0"), do="spawn"))
 turns(lambda: ends("PROC-009"))
-print(len(scans) > 0, len(journal.read_journal(folder / "PROC-009" / "journal.jsonl")[0][-1]["leftovers"]))
+print(len(scans) > 0, len(records("PROC-009")[-1]["leftovers"]))
 served._answer(dict(do="control", task="PROC-001", op="cancel", op_id="o"))
 turns(lambda: ends("PROC-001"))
 """,

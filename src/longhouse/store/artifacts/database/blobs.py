@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import Self
 
 from longhouse.kernel.errors import StoreBusy
 from longhouse.store.artifacts.blobs import Blob, Blobs, StoredBlob, Tally, bytes_missing
@@ -122,7 +123,7 @@ class _Beside:
         self._first: Future[int] | None = None
         self._begun: list[Future[int]] = []
 
-    def __enter__(self) -> _Beside:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_why: object) -> None:

@@ -107,10 +107,10 @@ def add(connection: ByteConnection, body: int, n: int, blocks: Iterable[bytes]) 
     def rows() -> Iterator[bytes]:
         nonlocal at
         yield _HEADER
-        for block in map(memoryview, blocks):
-            parts: list[bytes | memoryview] = []
+        for block in blocks:
+            whole, parts = memoryview(block), list[bytes | memoryview]()
             for begin in range(0, len(block), CHUNK):
-                data = block[begin : begin + CHUNK]
+                data = whole[begin : begin + CHUNK]
                 parts.append(_ROW.pack(3, 8, body, 8, at, len(data)))
                 parts.append(data)
                 at += 1
