@@ -183,7 +183,7 @@ def test_two_streams_are_told_in_one_order_by_every_process(tmp_path: Path) -> N
         for seed in range(6)
     }
     (only,) = told
-    assert json.loads(only) == ["tool_stdout_delta", "tool_stderr_delta"]
+    assert json.loads(only) == ["tool_stdout", "tool_stderr"]
 
 
 def test_beyond_the_budget_references_become_rarer_the_more_there_is(tmp_path: Path) -> None:
