@@ -138,7 +138,7 @@ def test_no_byte_is_told_twice_or_left_out_however_often_runners_die(
     assert sum(one["bytes"] for one in server.frames if "chunk" in one) <= 30_000
 
 
-@pytest.mark.proves("TTA-032")
+@pytest.mark.proves("TTA-032", "TTA-014")
 def test_output_comes_before_the_operation_that_came_after_it(tmp_path: Path) -> None:
     folder, server = Folder(tmp_path), Told()
     folder.write("stdout", b"before\n")
