@@ -172,6 +172,16 @@ def test_an_unknown_place_is_refused_with_one_way_on(lh: Lh, where: dict[str, st
     lh.run_actions(refused)
 
 
+@pytest.mark.parametrize("cmd", [*READS, "think.card"])
+def test_only_a_task_has_steps_to_look_at(lh: Lh, cmd: str) -> None:
+    made = task(lh)
+    args = {"card": {"text": "x"}} if cmd == "think.card" else {}
+    for step in ("focus", "s:0", made["steps"][0]["step_id"]):
+        refused = lh.refused(cmd, target="PLAN-001", step=step, **args)
+        assert refused["code"] in ("INVALID_INPUT", "UNKNOWN_ID")
+    assert lh(cmd, target=made["id"], step="s:0", **args)
+
+
 @pytest.mark.proves("MEM-169")
 def test_a_context_tells_the_step_that_it_is_about_and_no_other(lh: Lh) -> None:
     made = task(lh)
