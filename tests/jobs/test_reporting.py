@@ -35,6 +35,26 @@ def test_a_report_is_an_event_with_its_refs(lh: Lh, kind: str) -> None:
     assert opened[0]["entry"]["content"] == "what was done"
 
 
+@pytest.mark.proves("DEL-089", "DEL-107")
+@pytest.mark.parametrize(
+    "cmd, args, kind",
+    [
+        ("jobs.complete", {"status": "DONE"}, "completed"),
+        ("jobs.complete", {"status": "FAILED"}, "failed"),
+        ("jobs.message", {"message": "look there"}, "manager"),
+        ("jobs.question", {"message": "this one?"}, "question"),
+    ],
+)
+def test_what_ends_a_job_or_is_said_about_it_carries_its_refs_too(
+    lh: Lh, cmd: str, args: dict[str, Any], kind: str
+) -> None:
+    fence, refs = running(lh), [note(lh), "CMD: make test"]
+    given = fence if cmd != "jobs.message" else {"job": fence["job"]}
+    lh(cmd, **given, **args, refs=refs)
+    newest = lh("jobs.open", job=fence["job"])["events"][0]
+    assert (newest["kind"], newest["refs"]) == (kind, refs)
+
+
 @pytest.mark.proves("DEL-093", "DEL-103", "DEL-104")
 def test_heartbeats_renew_the_claim_and_leave_no_event(lh: Lh, clock: ManualClock) -> None:
     fence = running(lh)
@@ -63,6 +83,9 @@ def test_a_report_of_any_kind_renews_the_claim(lh: Lh, clock: ManualClock, kind:
     lh("jobs.report", **fence, message="so far", kind=kind, lease_ttl_ms=ttl + 60_000)
     job = lh("jobs.open", job=fence["job"])["job"]
     assert job["claim_expires_at_ms"] == clock.now_ms() + ttl + 60_000
+    clock.advance(ttl + 90_000)
+    late = lh("jobs.report", **fence, message="a long silence", kind=kind)["job"]
+    assert late["claim_expires_at_ms"] == clock.now_ms() + ttl, "nobody took it meanwhile"
 
 
 @pytest.mark.proves("DEL-091", "DEL-093")

@@ -56,6 +56,9 @@ def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> N
     ]
     opened = lh("open", id=made["graph_ref"])
     assert (opened["kind"], opened["entry"]["doc"]) == ("doc_entry", "graph")
+    named = card(lh, "CARD-T2", "test", branch="main", trace_doc="t", graph_doc="g")
+    opened = [lh("open", id=named[f"{doc}_ref"])["entry"] for doc in ("trace", "graph")]
+    assert [entry["doc"] for entry in opened] == ["t", "g"]
 
 
 @pytest.mark.proves("MEM-144", "MEM-145", "MEM-146")
@@ -70,6 +73,7 @@ def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> N
         ),
         ("Title is not a key here: no", ("note", None, "Title is not a key here: no", {})),
         ("Just a thought.", ("note", None, "Just a thought.", {})),
+        (" Two lines,\nno title. \n", ("note", None, "Two lines,\nno title.", {})),
         ({"text": "x", "colour": "red"}, ("note", None, "x", {"colour": "red"})),
         ("{not json", ("note", None, "{not json", {})),
     ],
@@ -232,6 +236,9 @@ def test_a_card_goes_where_it_is_told_else_to_the_focus_else_to_the_checkout(lh:
         f"{made['id']}-trace",
         f"{made['id']}-graph",
     )
+    plan = lh("tasks.plan.create", title="Cache")["id"]
+    lh("tasks.focus.set", plan=plan)
+    assert (card(lh)["branch"], card(lh)["graph_doc"]) == (f"plan/{plan}", f"{plan}-graph")
     there = card(lh, branch="main", trace_doc="t", graph_doc="g")
     assert (there["branch"], there["trace_doc"], there["graph_doc"]) == ("main", "t", "g")
     lh("tasks.focus.clear")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -265,6 +266,8 @@ def test_a_draft_decision_that_nobody_published(lh: Lh) -> None:
     assert code not in signals(lh, include_drafts=True), "it is not a draft"
     card(lh, "CARD-D1", "decision", tags=["v:draft"])
     clear(lh, code, "publish_decision", include_drafts=True)
+    card(lh, "CARD-D2", "decision", tags=["lane:agent:ann"])
+    clear(lh, code, "publish_decision", include_drafts=True)
     assert lh("open", id="CARD-PUB-CARD-D1")["card"]["tags"] == [
         "lane:shared",
         "pinned",
@@ -326,6 +329,13 @@ def test_the_engine_says_how_much_it_left_out(lh: Lh) -> None:
         limit = dict(zip(("engine_signals_limit", "engine_actions_limit"), limits, strict=True))
         assert lh("think.pack", **limit)["engine"]["truncated"] is truncated
     assert not whole.keys() & {"mode", "step_tag"}, "there is no step"
+    assert [len(one["refs"]) for one in whole["signals"]] == [1] * 4
+    assert all(one["why"] and one["calls"] for one in whole["actions"])
+    made = task(lh)
+    card(lh, "CARD-S1", "hypothesis", target=made["id"], step="s:0")
+    stepped = lh("think.pack", target=made["id"], step="s:0")["engine"]
+    tag = f"step:{made['steps'][0]['step_id'].lower()}"
+    assert (stepped["mode"], stepped["step_tag"]) == ("step_aware", tag)
 
 
 @pytest.mark.proves("MEM-265")
@@ -375,8 +385,10 @@ def test_the_engine_knows_nothing_that_the_answer_does_not_show(lh: Lh) -> None:
 def test_three_views_have_an_engine(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     for cmd in ("think.watch", "think.pack", "think.context.pack"):
-        (signal,) = lh(cmd)["engine"]["signals"]
+        engine = lh(cmd)["engine"]
+        (signal,) = engine["signals"]
         assert signal["code"] == "BM4_HYPOTHESIS_NO_TEST"
+        assert [action["kind"] for action in engine["actions"]] == ["add_test_stub"]
 
 
 @pytest.mark.proves("MEM-286")
@@ -521,3 +533,17 @@ def test_every_code_of_the_table_is_in_the_manual() -> None:
     codes = set(re.findall(r'"(BM\d*_\w+)"', told))
     assert codes >= CODES, "codes never change; new ones may be added"
     assert {code for code in codes if f"`{code}`" in page} == codes
+
+
+@pytest.mark.proves("MEM-288")
+def test_every_rule_that_is_written_is_run() -> None:
+    from longhouse.thinking.engine import claims, proofs
+    from longhouse.thinking.engine.rules import RULES
+
+    written = {
+        name
+        for module in (claims, proofs)
+        for name, found in vars(module).items()
+        if inspect.isgeneratorfunction(found) and not name.startswith("_")
+    }
+    assert sorted(rule.__name__ for rule in RULES) == sorted(written)

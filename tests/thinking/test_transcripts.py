@@ -76,6 +76,10 @@ def test_what_was_said_is_found_below_the_root(lh: Lh) -> None:
         "snippet": "The cache is …",
     }
     assert snippets(lh("docs.transcripts.search", query="Cache")) == ["Why is the Cache cold?"]
+    around = lh("docs.transcripts.search", query=" is ", role="assistant", context_chars=2)
+    assert snippets(around) == ["…he is co…"], "as much on either side"
+    below = lh("docs.transcripts.search", query="cache", cwd_prefix=f"{root}/below")
+    assert (below["filters"]["cwd_prefix"], below["hits"]) == (f"{root}/below", [])
     assert lh("docs.transcripts.search", query="cache", role="user")["hits"] == []
     assert lh("docs.transcripts.search", query="payload")["hits"] == [], "only what was said"
     whole = lh(
@@ -186,7 +190,7 @@ def test_what_was_said_in_other_words_is_no_repetition(lh: Lh) -> None:
     assert len(lh("docs.transcripts.search", query="cache xx")["hits"]) == 2
 
 
-@pytest.mark.proves("MEM-220", "MEM-225")
+@pytest.mark.proves("MEM-213", "MEM-220", "MEM-225")
 def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
     for number in range(4):
         aged(session(lh, ("user", f"cache {number} " + "x" * 3000), name=f"{number}.jsonl"), number)
@@ -204,6 +208,11 @@ def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
     assert cut["budget"]["used_chars"] <= 900
     one = lh("docs.transcripts.search", query="cache", hits_limit=1)
     assert (len(one["hits"]), one["has_more_hits"]) == (1, True)
+    sizes = sum(path.stat().st_size for path in lh.house.settings.transcripts[0].iterdir())
+    assert lh("docs.transcripts.search", query="nowhere")["scanned"]["bytes"] == sizes
+    session(lh, ("user", "cache"), cwd="/elsewhere", name="foreign.jsonl")
+    foreign = lh("docs.transcripts.search", query="cache", max_files=1)
+    assert (foreign["scanned"]["files"], foreign["hits"]) == (1, []), "it was opened, too"
 
 
 @pytest.mark.proves("MEM-221")
@@ -308,13 +317,31 @@ def test_a_record_is_opened_by_line_or_by_byte(lh: Lh) -> None:
         assert error["code"] == "UNKNOWN_ID"
 
 
+@pytest.mark.proves("MEM-229")
+def test_a_message_is_opened_with_all_its_blocks_and_what_says_nothing_is_left_out(lh: Lh) -> None:
+    blocks = [{"type": "output_text", "text": text} for text in ("First.", "Second.")]
+    silent = [{"type": "tool_use", "name": "bash", "input": {}}]
+    root = str(lh.house.settings.project_root)
+    transcript(
+        lh,
+        codex("session_meta", id="s-1", cwd=root, timestamp="2026-01-01T00:00:00Z"),
+        codex("response_item", type="message", role="assistant", content=blocks),
+        codex("response_item", type="message", role="assistant", content=silent),
+        codex("response_item", type="function_call", name="bash", arguments="{}"),
+        said_in_codex("user", "Third."),
+        name="blocks.jsonl",
+    )
+    opened = lh("docs.transcripts.open", ref={"path": "blocks.jsonl", "line": 2}, after_lines=5)
+    assert [entry["text"] for entry in opened["entries"]] == ["First.\nSecond.", "Third."]
+
+
 @pytest.mark.proves("MEM-231")
 def test_what_was_opened_can_be_kept_on_the_step_in_focus(lh: Lh) -> None:
     from tests.thinking.kit import task
 
-    session(lh, ("assistant", "The cache is cold."))
+    session(lh, ("user", "Why?"), ("assistant", "The cache is cold."))
     made = task(lh)
-    asked = {"ref": {"path": "s.jsonl", "line": 2}}
+    asked = {"ref": {"path": "s.jsonl", "line": 3}}
     unfocused = lh.envelope("docs.transcripts.open", **asked)
     (kept,) = lh.run_actions(unfocused)
     assert "The cache is cold." in kept.envelope["result"]["note"]["content"]
@@ -495,12 +522,14 @@ def test_of_several_folders_the_first_that_exists_is_searched(
 @pytest.mark.proves("MEM-239")
 def test_an_empty_digest_says_how_to_find_more(lh: Lh) -> None:
     session(lh, ("assistant", "Summary: here"), ("user", "x" * 5000))
-    answer = lh.envelope("docs.transcripts.digest", max_bytes_total=300)
+    where = {"root_dir": "codex", "cwd_prefix": str(lh.house.settings.project_root)}
+    answer = lh.envelope("docs.transcripts.digest", max_bytes_total=300, **where)
     assert answer["result"]["digest"] == []
     assert answer["result"]["scanned"]["truncated"] is True
     assert [one["code"] for one in answer["warnings"]] == ["TRANSCRIPTS_SCAN_TRUNCATED"]
     larger, other = (action["args"]["args"] for action in answer["actions"])
     assert larger["max_bytes_total"] > 300
+    assert where.items() <= larger.items() & other.items(), "they look in the same place"
     assert (larger.get("mode", "summary"), other["mode"]) == ("summary", "last")
     more, _ = lh.run_actions(answer)
     assert more.envelope["result"]["digest"][0]["message"]["text"] == "Summary: here"

@@ -126,6 +126,7 @@ class Dispatcher:
         """Run the handler again whenever the workspace changes, until it answers or times out."""
         while left_s := prepared.wait_left(outcome):
             await self._moved(prepared, left_s)
+            await prepared.caller.turn()
             if prepared.caller.revoked:
                 raise Unauthenticated("this token was revoked or has expired")
             if self._ending:
@@ -253,6 +254,8 @@ class Dispatcher:
 
                 for other in spellings(name):  # a label that reads like another's name
                     vouch(tx, other)
+        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
+            self._settled.add(tx.workspace)
         if key:
             before = recall(tx, key, command, request)
             if before is not None:
@@ -260,8 +263,6 @@ class Dispatcher:
                 return outcome
         if prepared.writes and self.facts.project_guard and tx.workspace not in self._bound:
             tx.run(sql.workspace_set_guard, guard=self.facts.project_guard)
-        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
-            self._settled.add(tx.workspace)
         if prepared.writes and tx.last_seq() == 0:
             from longhouse.dispatch.new_workspaces import welcome
 
@@ -334,6 +335,7 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
+            await prepared.caller.turn()
             return outcome
         key = workspace, prepared.command.cmd
         if self.db.engine.local and not prepared.command.slow and key not in self._larger:

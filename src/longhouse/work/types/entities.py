@@ -62,7 +62,12 @@ AgentId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"\A[A-Za-z0-
 class Target(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """The task or plan a command applies to; defaults to the focus."""
 
-    task: Annotated[TaskId, also("task_id", "id", "ref")] | None = None
+    task: (
+        Annotated[
+            TaskId, also("task_id", "id", "ref", "issue", "issue_id", "issue_key", "key", "ticket")
+        ]
+        | None
+    ) = None
     plan: Annotated[PlanId, also("plan_id")] | None = None
     target: TargetArg | None = None
 
