@@ -184,13 +184,12 @@ def plain_lines(intent: str, result: Mapping[str, Any]) -> list[str]:
     What is nested is not lost: an object's values have dotted names, and the rows of a list inside
     a row follow it under the list's name.
     """
-    cells, lists = _flat(result)
-    head = [intent, *cells, *(f"{key}={len(rows)}" for key, rows in lists)]
-    return [" ".join(head), *_rows(lists, named=len(lists) > 1)]
+    cells, lists = _flat(result, counts=True)
+    return [" ".join([intent, *cells]), *_rows(lists, named=len(lists) > 1)]
 
 
 def _flat(
-    row: Mapping[str, Any], prefix: str = ""
+    row: Mapping[str, Any], prefix: str = "", *, counts: bool = False
 ) -> tuple[list[str], list[tuple[str, list[Any]]]]:
     """The values of an object as cells, and its lists of objects, both under dotted names."""
     cells, lists = list[str](), list[tuple[str, list[Any]]]()
@@ -199,13 +198,14 @@ def _flat(
         if isinstance(item, str | int | float):
             cells.append(f"{name}={_cell(item)}")
         elif isinstance(item, Mapping):
-            inner = _flat(item, f"{name}.")
+            inner = _flat(item, f"{name}.", counts=counts)
             cells += inner[0]
             lists += inner[1]
         elif isinstance(item, list) and prefix and not any(isinstance(i, Mapping) for i in item):
             cells += [f"{name}={_cell(value(item))}"] if item else []
         elif isinstance(item, list):
             lists.append((name, item))
+            cells += [f"{name}={len(item)}"] if counts else []
     return cells, lists
 
 
