@@ -107,6 +107,16 @@ def test_lines_are_those_of_the_stream(
         assert piece.offset == start
 
 
+def test_a_line_in_the_gap_is_said_to_be_skipped() -> None:
+    stream = b"a\nb\nc\nd\n"
+    stored, gap = stream[:2] + stream[6:], Gap(2, 4, 2)
+    view = ArtifactView(lambda o, n: stored[o : o + n], len(stream), gap)
+    told = [view.lines(line, 1, 100) for line in range(1, 6)]
+    assert [piece.data for piece in told] == [b"a\n", b"d\n", b"d\n", b"d\n", b""]
+    assert [piece.first_line for piece in told] == [1, 4, 4, 4, 5]
+    assert [piece.skipped for piece in told] == [0, 4, 4, 4, 0]
+
+
 @given(
     st.binary(max_size=60),
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=8),
