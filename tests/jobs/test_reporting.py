@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from longhouse.dispatch import Caller
 from longhouse.jobs.fold import differences
+from longhouse.kernel.registry import Role
 from longhouse.store.queries import Query
 from longhouse.store.tx import Call
 from tests.jobs.kit import attention, claimed, ended, events, kinds, new_job, note, running, seq_now
@@ -136,6 +138,49 @@ def test_a_wrong_token_changes_nothing(
     error = lh.refused(cmd, **{**fence, **change}, **args)
     assert error["code"] == "CONFLICT"
     assert lh("jobs.open", job=fence["job"]) == before
+
+
+WRONG = {
+    "another runner": {"runner_id": "r2"},
+    "a later revision": {"claim_revision": 2},
+    "an earlier revision": {"claim_revision": 0},
+    "another caller": {},
+}
+ENDINGS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "done": ({}, {"status": "DONE"}, "DONE"),
+    "failed for good": ({}, {"status": "FAILED"}, "FAILED"),
+    "tried again": ({"max_attempts": 3}, {"status": "FAILED"}, "QUEUED"),
+    "its changes wait": ({}, {"status": "DONE", "changes": "they wait"}, "QUEUED"),
+}
+
+
+@pytest.mark.proves("DEL-098", "DEL-099")
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_no_way_of_ending_a_job_lets_a_stranger_end_it(lh: Lh, ending: str, wrong: str) -> None:
+    spec, args, after = ENDINGS[ending]
+    fence = running(lh, **spec)
+    before = lh("jobs.open", job=fence["job"])
+    caller = Caller(Role.MANAGER, owner="b" * 64) if wrong == "another caller" else None
+    refused = lh.house.call("jobs.complete", {**fence, **WRONG[wrong], **args}, caller)
+    assert refused.code == "CONFLICT"
+    assert lh("jobs.open", job=fence["job"]) == before
+    assert lh("jobs.complete", **fence, **args)["job"]["status"] == after
+
+
+@pytest.mark.proves("DEL-098", "DEL-099")
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_runner_that_lost_its_claim_ends_nothing(lh: Lh, clock: ManualClock, ending: str) -> None:
+    spec, args, after = ENDINGS[ending]
+    old = running(lh, "r1", **spec)
+    clock.advance(180_000)
+    new = claimed(lh, old["job"], "r2", allow_stale=True)
+    before = lh("jobs.open", job=old["job"])["job"]
+    for late in (old, {**old, "runner_id": "r2"}, {**new, "runner_id": "r1"}):
+        assert lh.refused("jobs.complete", **late, **args)["code"] == "CONFLICT"
+    held = lh("jobs.open", job=old["job"])["job"]
+    assert {**held, "last_ref": ""} == {**before, "last_ref": ""}
+    assert lh("jobs.complete", **new, **args)["job"]["status"] == after
 
 
 @pytest.mark.proves("DEL-098", "DEL-099")

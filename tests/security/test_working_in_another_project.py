@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from longhouse.client.feed import pages
 from longhouse.config import Settings, load
 from longhouse.config.projects import RECORD_NAME, id_file, record_of, write_first_record
 from longhouse.config.roots import is_other_repository, project_ids
 from longhouse.house import House
 from longhouse.jobs.facts import STARTER
+from longhouse.kernel.errors import ProjectGuardMismatch
 from longhouse.kernel.registry import Role
 from longhouse.runner.tool_tasks.starting import NotStarted, request_for
 from longhouse.store.queries import Query
@@ -20,6 +22,7 @@ from tests.config.conftest import Machine
 from tests.kit import CountedIds, Lh, ManualClock
 from tests.processes.kit import Runner, allow, spawned
 from tests.security.kit import Outsider
+from tests.security.test_listening_after_revocation import Request, _web
 from tests.store.upkeep_kit import call_of, exported, imported
 
 PACK = ".agents/pack.json"
@@ -132,6 +135,30 @@ def test_a_host_of_this_project_gets_no_process_of_another(server: Lh) -> None:
     assert server("tool.task_claim", **ours, projects=[OTHER, own_id(server)])["count"] == 1
 
 
+def test_an_older_runner_that_names_no_project_works_only_for_this_one(
+    server: Lh, beta: Outsider
+) -> None:
+    """It could be anywhere; the versions before projects had names worked in the server's own."""
+    allow(server)
+    digest = "a" * 64
+    for workspace in ("beta", "acme"):
+        server("jobs.create", title="Look", prompt="Read the token.", workspace=workspace)
+        server("tool.policy_allow", tool="exec", pattern="true", workspace=workspace)
+        there = {"tool": "exec", "args": {"argv": ["true"]}, "workspace": workspace}
+        server("tool.task_spawn", **there)
+    for workspace, ok in (("beta", False), ("acme", True)):
+        where = {"runner_id": "r1", "workspace": workspace}
+        host = {**where, "host_id": "host-00000001"}
+        revision = server("tool.task_held", **host)["revision"]
+        for cmd, more in (
+            ("jobs.claim", {**where, "agent_digest": digest}),
+            ("tool.task_claim", {**host, "revision": revision}),
+        ):
+            answer = server.house.call(cmd, more)
+            assert (answer.success, answer.code) == (ok, None if ok else "PROJECT_NOT_BOUND")
+    assert beta("jobs.claim", runner_id="by-hand", workspace="beta")["job"], "no runner, no folder"
+
+
 def test_a_runner_is_started_in_the_project_that_the_workspace_is_bound_to(
     server: Lh, starter: Starter, settings: Settings, tmp_path: Path
 ) -> None:
@@ -233,6 +260,26 @@ def test_a_second_repository_of_the_same_name_is_refused_by_name(
         ours = {"runner_id": "r2", "status": "idle", "projects": [own_id(other)]}
         other("jobs.runner.heartbeat", **ours)
     lh("vcs.notes.commit", content="ours again")
+
+
+async def test_a_second_repository_of_the_same_name_hears_nothing(
+    lh: Lh, settings: Settings, clock: ManualClock, tmp_path: Path
+) -> None:
+    """Neither from a stream, nor without a server, nor by repeating another's call."""
+    lh("vcs.notes.commit", content="ours", idempotency_key="k1")
+    with House(neighbour(settings, tmp_path), clock=clock, ids=CountedIds()) as house:
+        with pytest.raises(ProjectGuardMismatch):
+            list(pages(house, 0, workspace=None, follow=False))
+        web, gate = _web(house, clock)
+        stream = Request(gate, "/events", "the-persons-own-token")
+        await stream.end()
+        assert stream.status == 409
+        assert b"PROJECT_GUARD_MISMATCH" in stream.body
+        again = {"content": "ours", "idempotency_key": "k1"}
+        assert house.call("vcs.notes.commit", again).code == "PROJECT_GUARD_MISMATCH"
+        house.call("workspace.bind", {"workspace": "acme"})
+        assert list(pages(house, 0, workspace=None, follow=False))
+        web._feeds.close()
 
 
 def test_whoever_comes_first_does_not_take_a_store_from_its_owner(tmp_path: Path) -> None:

@@ -95,6 +95,35 @@ def test_what_is_left_out_of_a_card_has_a_default(lh: Lh) -> None:
 
 
 @pytest.mark.proves("MEM-158")
+@pytest.mark.parametrize("where", ["title", "text"])
+@pytest.mark.parametrize("named", ["CARD-H1", "CARD-LATER", "TASK-001", "PLAN-001"])
+def test_a_card_that_names_itself_or_something_made_later_is_repeated_without_effect(
+    lh: Lh, where: str, named: str
+) -> None:
+    args = {where: f"see {named}", "status": "open"}
+    first = card(lh, "CARD-H1", "hypothesis", **args)
+    card(lh, "CARD-LATER", "note")
+    task(lh)
+    before = fingerprint(lh)
+    again = card(lh, "CARD-H1", "hypothesis", **args)
+    assert (again["version"], again["trace_seq"]) == (first["version"], first["trace_seq"])
+    assert "refs" not in first.keys() | again.keys()
+    assert fingerprint(lh) == before
+    changed = card(lh, "CARD-H1", "hypothesis", **args, refs=["CARD-LATER"])
+    assert (changed["previous_version"], changed["refs"][0]) == (first["version"], "CARD-LATER")
+    same = card(lh, "CARD-H1", "hypothesis", **args, refs=["CARD-LATER"])
+    assert same["version"] == changed["version"]
+    emptied = card(lh, "CARD-H1", "hypothesis", **args, refs=[])
+    assert (emptied["version"] == changed["version"]) is (named == "CARD-LATER"), "it mentions it"
+
+
+def test_a_card_does_not_cite_itself(lh: Lh) -> None:
+    made = card(lh, "CARD-H1", "hypothesis", text="CARD-H1", refs=["CARD-H1"])
+    assert "refs" not in made
+    assert "refs" not in card(lh, "CARD-H1", "hypothesis", text="CARD-H1 again")
+
+
+@pytest.mark.proves("MEM-158")
 def test_the_same_card_twice_is_written_once(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis", title="It is stale")
     args = {"title": "A test", "supports": ["CARD-H1"], "tags": ["B", "a"]}

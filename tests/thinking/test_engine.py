@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from longhouse.house import House
+from longhouse.memory.types.graph import Edge
+from longhouse.thinking.engine.slice import CardSlice
+from longhouse.thinking.types.cards import Card
 from tests.contracts.world import fingerprint
 from tests.kit import Lh, ManualClock
 from tests.thinking.kit import actions, card, fill_in, run_action, run_call, signals, task
@@ -29,6 +36,19 @@ CODES = {
     "BM10_NO_COUNTER_EDGES",
     "BM_LANE_DECISION_NOT_PUBLISHED",
 }
+ENGINES_OF = ("think.watch", "think.pack", "think.context.pack")
+_ENGINE = """
+import json, sys
+from longhouse.config import load
+from longhouse.house import House
+folder, db = sys.argv[1:]
+asked = {"dir": folder, "workspace": "acme", **({"db": db} if "://" in db else {})}
+with House(load(asked, environ={"HOME": folder}, cwd=folder)) as house:
+    for cmd in ("think.watch", "think.pack", "think.context.pack"):
+        limits = {"engine_signals_limit": 50, "engine_actions_limit": 50, "view": "audit"}
+        answer = house.call(cmd, {**limits, "budget_profile": "audit"})
+        print(json.dumps(answer.envelope["result"]["engine"]))
+"""
 STRONG = "CMD: make bench\nLINK: https://ci.example/1"
 
 
@@ -409,6 +429,67 @@ def test_before_the_first_call_of_a_command_beyond_core_comes_the_listing_that_h
     )
     assert "call_method" not in lh("think.watch")["capsule"]["next"]["primary"]["call"]
     run_call(lh, rest[-1])
+
+
+@pytest.mark.proves("MEM-282")
+@pytest.mark.parametrize("later_ms", [1, DAY_MS, 400 * DAY_MS])
+def test_the_engine_says_the_same_at_any_later_time(lh: Lh, later_ms: int) -> None:
+    card(lh, "CARD-H1", "hypothesis")
+    run = {"run": {"cmd": "make bench"}}
+    card(lh, "CARD-T1", "test", supports=["CARD-H1"], meta=run)
+    evidence(lh, "CARD-E1", supports=["CARD-T1"])
+    card(lh, "CARD-D1", "decision", tags=["v:draft"])
+    lh.clock.advance(5 * DAY_MS)
+    card(lh, "CARD-H2", "hypothesis")
+    whole = {"view": "audit", "engine_signals_limit": 50, "engine_actions_limit": 50}
+    before = {cmd: lh(cmd, **whole)["engine"] for cmd in ENGINES_OF}
+    assert before["think.watch"]["signals"]
+    lh.clock.advance(later_ms)
+    assert {cmd: lh(cmd, **whole)["engine"] for cmd in ENGINES_OF} == before
+
+
+@pytest.mark.proves("MEM-282")
+def test_the_engine_says_the_same_in_every_process(lh: Lh) -> None:
+    """Sets of names have another order in each process, unless they are sorted."""
+    names = [f"CARD-{letter}" for letter in "QWERTYUIOPASDFGHJKL"]
+    card(lh, "CARD-Z", "decision", tags=["pinned"])
+    for number, name in enumerate(names):
+        rel = "supports" if number % 2 else "blocks"
+        kind = ("test", "evidence", "hypothesis")[number % 3]
+        card(lh, name, kind, **{rel: ["CARD-Z"]})
+    card(lh, "CARD-A1", "evidence", supports=names[2::3])
+    card(lh, "CARD-X", "hypothesis", status="refuted", supports=["CARD-Z", *names[:6]])
+    store = str(lh.house.settings.dir)
+    texts = set()
+    for seed in ("0", "1", "2"):
+        ran = subprocess.run(
+            [sys.executable, "-c", _ENGINE, store, str(lh.house.settings.db)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        texts.add(ran.stdout)
+    assert len(texts) == 1
+    assert "BM" in texts.pop()
+
+
+@pytest.mark.proves("MEM-282")
+def test_support_and_opposition_come_in_the_order_of_their_names(lh: Lh) -> None:
+    names = [f"CARD-{letter}" for letter in "QWERTYUIOPASDF"]
+    for name in ("CARD-M", "CARD-N", *names):
+        card(lh, name, "hypothesis")
+    for number, name in enumerate(names):
+        card(lh, name, "hypothesis", **{("supports", "blocks")[number % 2]: ["CARD-M"]})
+    card(lh, "CARD-N", "hypothesis", supports=names)
+    pack = lh("think.context.pack", limit_cards=30, budget_profile="audit")
+    cards = msgspec.convert(pack["cards"], list[Card])
+    edges = msgspec.convert(lh("graph.query", limit=50)["edges"], list[Edge])
+    found = CardSlice(cards, edges)
+    middle, every = found.cards["CARD-M"], found.cards["CARD-N"]
+    assert [one.id for one in found.supporters(middle)] == sorted(names[::2])
+    assert [one.id for one in found.opponents(middle)] == sorted(names[1::2])
+    assert [one.id for one in found.spoken_about(every)] == sorted(names)
 
 
 @pytest.mark.proves("MEM-282")

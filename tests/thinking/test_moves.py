@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.thinking.vocabulary import TYPES
 from tests.contracts.world import fingerprint
 from tests.kit import Lh
 from tests.memory.kit import state
@@ -250,6 +251,30 @@ def test_a_playbook_holds_its_steps_in_order_and_writes_nothing(lh: Lh, name: st
         ]
     assert lh("think.playbook", name=name) == book
     assert fingerprint(lh) == before
+
+
+STEPS = {
+    "debug": ["reproduce", "narrow", "cause", "confirm", "fix"],
+    "bisect": ["order", "check", "halve", "name"],
+    "criteria_matrix": ["options", "criteria", "weights", "scores", "sensitivity", "decision"],
+    "experiment": ["claim", "prediction", "run", "conclusion"],
+    "contradiction": ["both sides", "difference", "decisive test", "outcome", "resolution"],
+}
+
+
+@pytest.mark.proves("MEM-258")
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_steps_of_a_playbook_say_what_to_do_and_which_card_to_write(lh: Lh, name: str) -> None:
+    template = lh("think.playbook", name=name)["template"]
+    steps = template["steps"]
+    assert len(steps) >= 3
+    assert name not in STEPS or [step["name"] for step in steps] == STEPS[name]
+    assert template["purpose"]
+    assert template["stop"].startswith("Stop ")
+    for step in steps:
+        assert step["do"].endswith((".", "?", ")"))
+        assert step["card"]["type"] in TYPES
+    assert len({step["name"] for step in steps}) == len(steps)
 
 
 @pytest.mark.proves("MEM-259")

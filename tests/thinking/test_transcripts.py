@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import pytest
 
 from longhouse.config import load
 from longhouse.dispatch import Caller
+from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.kernel.schema import args_schema
 from longhouse.surfaces.mcp.tools import tool_list
 from longhouse.thinking.transcripts.folders import root_of
 from tests.contracts.world import fingerprint
-from tests.kit import Lh
+from tests.kit import Lh, ManualClock
 from tests.thinking.world import codex, said_in_codex, transcript
 
 
@@ -442,6 +444,67 @@ def test_a_digest_reads_the_ends_of_a_file_alone(lh: Lh) -> None:
     small = session(lh, ("assistant", "Summary: small"), name="small.jsonl")
     assert small.exists()
     assert lh("docs.transcripts.digest")["digest"][0]["ref"]["line"] == 2
+
+
+@pytest.mark.proves("MEM-237", "MEM-239")
+@pytest.mark.parametrize("budget", [900, 1_500, 3_000, 20_000, 40_000])
+def test_a_digest_with_few_bytes_reads_the_newest_and_says_that_it_stopped(
+    lh: Lh, budget: int
+) -> None:
+    filler = [("user", "x" * 300)] * 3_000
+    session(lh, ("assistant", "Summary: early"), *filler, ("assistant", "Summary: late"))
+    answer = lh.envelope("docs.transcripts.digest", max_bytes_total=budget)
+    assert [one["message"]["text"] for one in answer["result"]["digest"]] == ["Summary: late"]
+    scanned = answer["result"]["scanned"]
+    assert (scanned["truncated"], scanned["bytes"]) == (True, budget)
+    (warned,) = answer["warnings"]
+    assert warned["code"] == "TRANSCRIPTS_SCAN_TRUNCATED"
+    assert f"{budget} bytes" in warned["message"]
+    assert lh.run_actions(answer)
+
+
+@pytest.mark.parametrize("cmd", ["search", "digest", "open"])
+def test_what_was_said_is_safe_to_display(lh: Lh, cmd: str) -> None:
+    hostile = "\x1b[2J\x1b]0;pwn\x07\u202e\x9b\r\x7f"
+    root = str(lh.house.settings.project_root)
+    head = codex("session_meta", id=f"s{hostile}", cwd=f"{root}/a{hostile}", timestamp=hostile)
+    said = json.loads(said_in_codex("assistant", f"Summary: cache {hostile}, tab\tand\nline"))
+    said["timestamp"] = hostile
+    transcript(lh, head, json.dumps(said), name="s.jsonl")
+    args: dict[str, Any] = {
+        "search": {"query": "cache"},
+        "digest": {},
+        "open": {"ref": {"path": "s.jsonl", "line": 2}},
+    }[cmd]
+    answer = lh(f"docs.transcripts.{cmd}", **args)
+    assert answer.get("hits") or answer.get("digest") or answer.get("entries")
+    shown = json.dumps(answer, ensure_ascii=False)
+    assert not set(hostile) & {"\x1b", "\u202e", "\x9b", "\x7f"} & set(shown)
+    assert "\\u001b" not in shown
+    assert "\\u0007" not in shown
+    assert "cache ␛[2J␛]0;pwn␇\ufffd\ufffd␍␡, tab\\tand\\nline" in shown
+
+
+@pytest.mark.proves("MEM-214")
+def test_of_several_folders_the_first_that_exists_is_searched(
+    new_house: Callable[..., House], clock: ManualClock, tmp_path: Path
+) -> None:
+    folders = [tmp_path / name for name in ("none", "first", "second")]
+    lh = Lh(new_house(transcripts=tuple(folders)), clock)
+    root = str(lh.house.settings.project_root)
+    for folder in folders[1:]:
+        folder.mkdir()
+        head = codex("session_meta", id=folder.name, cwd=root, timestamp="2026-01-01T00:00:00Z")
+        lines = [head, said_in_codex("assistant", "Summary: cache")]
+        (folder / "s.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for answer, key in (
+        (lh("docs.transcripts.search", query="cache"), "hits"),
+        (lh("docs.transcripts.digest"), "digest"),
+    ):
+        assert answer["root_dir"] == str(folders[1])
+        assert [one["session"]["id"] for one in answer[key]] == ["first"]
+    named = lh("docs.transcripts.digest", root_dir=str(folders[2]))
+    assert named["digest"][0]["session"]["id"] == "second"
 
 
 @pytest.mark.proves("MEM-239")
