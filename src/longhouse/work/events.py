@@ -205,10 +205,10 @@ def _delta_lines(result: dict[str, Any]) -> list[str]:
 
 
 def event_line(event: dict[str, Any]) -> str:
-    """`evt_… TASK-001 s:0 step_done | by amber-otter`"""
+    """`evt_… TASK-001@38 s:0 step_done | by amber-otter`"""
     said = event.get("payload", {})
     what = next((str(said[k]) for k in ("note", "reason", "title", "status") if said.get(k)), "")
-    parts = [f"{event['event_id']} {event['task']} {event.get('path', '')} {event['type']}"]
+    parts = [f"{event['event_id']} {event['ref']} {event.get('path', '')} {event['type']}"]
     if what:
         parts.append(cell(what, 80))
     if event.get("actor"):

@@ -171,6 +171,7 @@ class TaskSpeaker:
         waiting, seq = 1, 0
         self._do(ops)
         while not self._leave.is_set() and not self._lost.is_set():
+            self._refuse_another_folder()
             self._clear_old()
             if waiting:
                 self._claim()
@@ -205,6 +206,16 @@ class TaskSpeaker:
             if task not in held:
                 self._context.log("task.orphan", task=task)
                 self._host.ask("control", task=task, op="cancel", op_id=f"{task}.orphan")
+
+    def _refuse_another_folder(self) -> None:
+        """Start over if our folder was moved away or replaced: its tasks are not ours to tell."""
+        try:
+            now = host_id_of(self._folder)
+        except FileNotFoundError:
+            now = ""
+        if now != self._host_id:
+            self._host.close()  # it is still connected to the host that went with the folder
+            raise Conflict(f"the folder of {self._host_id} is gone; its tasks stay with it")
 
     def _clear_old(self) -> None:
         """Once a day, remove old output that no server has."""

@@ -16,7 +16,16 @@ from longhouse.store.queries import Queries
 from longhouse.store.recall.words import clean, terms
 from longhouse.store.tx import Tx
 
-__all__ = ["ENDLESS", "FOLD_AT", "Text", "forget", "index_text", "index_texts", "index_thing", "sql"]
+__all__ = [
+    "ENDLESS",
+    "FOLD_AT",
+    "Text",
+    "forget",
+    "index_text",
+    "index_texts",
+    "index_thing",
+    "sql",
+]
 
 sql = Queries("longhouse.store.recall")
 

@@ -56,9 +56,7 @@ class Judge:
                 self._wanted.setdefault(term, []).append((at, weight))
         self._needed = sum(not one.word.extra for one in weighed)
         self._most = sum(one.idf for one in weighed if not one.word.extra) or 1.0
-        self._out = frozenset(
-            term for word in asked.excluded for term, w in word.terms if w == 1.0
-        )
+        self._out = frozenset(term for word in asked.excluded for term, w in word.terms if w == 1.0)
 
     def judge(self, document: Document) -> Judged | None:
         """How well a document answers; None if it does not."""
