@@ -93,17 +93,25 @@ class _Next(NamedTuple):
 
 
 def _next_ones(tx: Tx, only: str | None = None) -> list[_Next]:
-    """The next waiting commands of each token: some that read, and some that write."""
-    found = []
+    """The next waiting commands of each token: some that read, and some that write.
+
+    Those that write are the oldest of their token, and come in order.
+    """
+    found: list[_Next] = []
+    left: set[str] = set()
+    """The tokens of which a write was left for later, and so the ones behind it."""
     counts: Counter[tuple[str, bool]] = Counter()
-    for row in tx.all(sql.commands_waiting):
+    for row in sorted(tx.all(sql.commands_waiting, places=EACH + 1), key=lambda row: row["n"]):
         owner = row["owner"].partition("/")[0]
         if only not in (None, owner):
             continue
         reads = _reads_first(tx, row)
-        if counts[owner, reads] < EACH:
-            counts[owner, reads] += 1
+        counts[owner, reads] += 1
+        fits = row["place"] <= EACH and counts[owner, reads] <= EACH
+        if fits and (reads or owner not in left):
             found.append(_Next(row["n"], owner, reads))
+        elif not reads:
+            left.add(owner)
     return found
 
 
