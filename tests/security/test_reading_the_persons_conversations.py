@@ -80,6 +80,37 @@ def test_a_client_reads_only_this_projects_sessions(lh: Lh, other: Path, prefix:
     assert lh("docs.transcripts.open", ref={"path": "other.jsonl", "line": 2})["entries"]
 
 
+def quoting(root: str) -> dict[str, list[bytes]]:
+    """Sessions of another project whose text or moves lead to this one."""
+    say = said_in_codex
+    elsewhere = codex("session_meta", id="x", cwd=ELSEWHERE)
+    return {
+        "quotes a folder": [elsewhere, say("user", f"<cwd>{root}</cwd>")],
+        "quotes instructions": [elsewhere, say("user", f"AGENTS.md instructions for {root}/src")],
+        "brings instructions": [
+            codex("session_meta", id="x", cwd=ELSEWHERE, instructions=f"<cwd>{root}</cwd>")
+        ],
+        "came here later": [elsewhere, codex("turn_context", cwd=root)],
+        "spells a folder oddly": [codex("session_meta", id="x", cwd=f"{root}/../../x")],
+    }
+
+
+@pytest.mark.proves("MEM-216")
+@pytest.mark.parametrize("how", quoting(""))
+def test_no_text_in_a_session_makes_it_one_of_this_project(lh: Lh, how: str) -> None:
+    """A repository's own instructions are part of the conversation, and may name any folder."""
+    lines = quoting(str(lh.house.settings.project_root))[how]
+    transcript(lh, *lines, said_in_codex("assistant", "the divorce"), name="other.jsonl")
+    for caller in (client(lh), client(lh, Role.MANAGER)):
+        for cmd, args in READS[:2]:
+            assert "divorce" not in str(
+                caller(cmd, **args)["hits" if "search" in cmd else "digest"]
+            )
+        ref = {"path": "other.jsonl", "line": len(lines) + 1}
+        assert caller.refused("docs.transcripts.open", ref=ref)["code"] == "FORBIDDEN"
+    assert lh("docs.transcripts.search", query="divorce", cwd_prefix="/")["hits"]
+
+
 def test_a_linked_worktree_belongs_to_the_project_only_if_both_sides_say_so(
     lh: Lh, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -12,7 +12,7 @@ from longhouse.kernel.errors import LonghouseError, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
 from longhouse.thinking.room import room
-from longhouse.thinking.transcripts.access import project_prefix
+from longhouse.thinking.transcripts.access import belongs, project_prefix
 from longhouse.thinking.transcripts.folders import (
     File,
     TranscriptRoot,
@@ -20,7 +20,7 @@ from longhouse.thinking.transcripts.folders import (
     open_file,
     root_of,
 )
-from longhouse.thinking.transcripts.messages import is_below, message_of, record_of
+from longhouse.thinking.transcripts.messages import message_of, record_of
 from longhouse.thinking.transcripts.reading import BytesLeft, beginning, window
 from longhouse.thinking.types.transcripts import (
     MIB,
@@ -71,7 +71,7 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
         if len(found) >= req.max_items or budget.truncated:
             break
         files += 1
-        if item := _item(root, file, req.mode, prefix, budget):
+        if item := _item(tx, root, file, req.mode, prefix, budget):
             found.append(item)
     if not found and budget.truncated:
         _advise(tx, req)
@@ -85,13 +85,13 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
 
 
 def _item(
-    root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
+    tx: Tx, root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
 ) -> DigestItem | None:
     """The last message of a session that fits the mode."""
     try:
         with open_file(root, file.name) as (opened, size):
             header, head = beginning(opened, size, budget, prefix)
-            if not is_below(header.hints, prefix):
+            if not belongs(tx, header, prefix):
                 return None
             start = max(size - TAIL, 0)
             if size <= len(head):
