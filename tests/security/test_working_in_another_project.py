@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from longhouse.house import House
 from longhouse.jobs.facts import STARTER
 from longhouse.kernel.errors import ProjectGuardMismatch
 from longhouse.kernel.registry import Role
+from longhouse.runner.host.refusals import HostRefused, open_folder
 from longhouse.runner.tool_tasks.starting import NotStarted, request_for
 from longhouse.store.queries import Query
 from tests.config.conftest import Machine
@@ -330,6 +333,20 @@ def test_visitors_of_a_store_with_one_name_do_not_meet(tmp_path: Path) -> None:
     assert len(names) == 2
 
 
+def test_visitors_that_come_at_once_do_not_forget_each_other(tmp_path: Path) -> None:
+    """Else a third one of the same name would be let in to the first one's workspace."""
+    machine = Machine(tmp_path)
+    flags = {"dir": str(tmp_path / "store")}
+    machine.load(machine.repository("acme"), flags).make_dir()
+    roots = [machine.repository(f"a/day{n}") for n in range(40)]
+    with ThreadPoolExecutor(20) as pool:
+        loaded = list(pool.map(lambda root: machine.load(root, flags).workspace, roots))
+    assert loaded == [root.name for root in roots]
+    for n in range(40):
+        with pytest.raises(Exception, match="has the same name"):
+            machine.load(machine.repository(f"b/day{n}"), flags)
+
+
 # ---- what an import brings, and what earlier versions left
 
 
@@ -407,6 +424,8 @@ def test_a_process_runs_in_no_worktree_of_another_repository(tmp_path: Path) -> 
         assert is_other_repository(beta, beta / name)
         with pytest.raises(NotStarted, match="another repository"):
             request_for(work(name), beta)
+        with pytest.raises(HostRefused, match="another repository"):
+            open_folder(str(beta), name)  # it may have been moved there since it was checked
     (beta / "vendor" / ".git").mkdir(parents=True)
     inside = beta / ".git" / "modules" / "part"
     inside.mkdir(parents=True)
@@ -416,6 +435,7 @@ def test_a_process_runs_in_no_worktree_of_another_repository(tmp_path: Path) -> 
     (beta / "src").mkdir()
     for name in (".", "src", "vendor", "part"):
         assert request_for(work(name), beta)["cwd"] == name
+        os.close(open_folder(str(beta), name))
 
 
 def work(cwd: str) -> dict[str, Any]:
