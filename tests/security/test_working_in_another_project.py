@@ -457,3 +457,18 @@ def test_the_own_project_is_not_locked_out_by_a_bind_before_its_first_use(lh: Lh
     lh("vcs.notes.commit", content="ours")
     (row,) = lh("workspace.list", name="acme")["workspaces"]
     assert {one["project"] for one in row["projects"]} == {"0a" * 16, own_id(lh)}
+
+
+def test_a_project_that_is_not_there_binds_nothing(
+    settings: Settings, clock: ManualClock, tmp_path: Path
+) -> None:
+    """A copy of a store, opened elsewhere: its work waits until a person says where to do it."""
+    with House(settings, clock=clock, ids=CountedIds()) as house:
+        assert house.facts.own is not None
+        house.facts.own = house.facts.own._replace(ids=frozenset())
+        lh = Lh(house, clock)
+        lh("vcs.notes.commit", content="x")
+        (row,) = lh("workspace.list")["workspaces"]
+        assert "projects" not in row
+        claim = {"runner_id": "r1", "projects": [OTHER]}
+        assert lh.refused("jobs.claim", **claim)["code"] == "PROJECT_NOT_BOUND"
