@@ -176,8 +176,10 @@ def test_a_client_over_stdio_is_an_agent_and_not_the_person(lh: Lh) -> None:
 
 @pytest.mark.parametrize(
     "label",
-    ["operator", "Operator.", "(operator)", "@manager", "\u1ecdperator", "o\u0323perator"]
-    + ["\u0585perator", "person:", "__root__", "0perat\u03bfr!"],
+    [
+        *("operator", "Operator.", "(operator)", "@manager", "\u1ecdperator", "o\u0323perator"),
+        *("\u0585perator", "person:", "__root__", "0perat\u03bfr!"),
+    ],
 )
 def test_no_label_reads_like_a_rank(lh: Lh, label: str) -> None:
     agent = Outsider(lh, "TOK-a")
