@@ -472,3 +472,14 @@ def test_a_project_that_is_not_there_binds_nothing(
         assert "projects" not in row
         claim = {"runner_id": "r1", "projects": [OTHER]}
         assert lh.refused("jobs.claim", **claim)["code"] == "PROJECT_NOT_BOUND"
+
+
+def test_one_project_leaves_and_the_others_stay(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="ours")
+    lh("workspace.bind", workspace="acme", project=OTHER)
+    left = lh("workspace.unbind", workspace="acme", project=OTHER)["projects"]
+    assert [one["project"] for one in left] == [own_id(lh)]
+    (row,) = lh("workspace.list")["workspaces"]
+    assert [one["project"] for one in row["projects"]] == [own_id(lh)]
+    assert lh("jobs.claim", runner_id="r1", projects=[own_id(lh)])["job"] is None
+    assert lh.refused("jobs.claim", runner_id="r1", projects=[OTHER])["code"] == "PROJECT_NOT_BOUND"
