@@ -79,6 +79,7 @@ def test_a_lease_lasts_as_long_as_asked_within_bounds(
     renewed = beat(lh, **more)
     assert renewed["lease_expires_at_ms"] == clock.now_ms() + given
     assert renewed["created_at_ms"] == clock.now_ms() - 500
+    assert beat(lh, lease_ttl_ms=1_000)["lease_expires_at_ms"] == clock.now_ms() + 1_000
 
 
 @pytest.mark.proves("DEL-065", "DEL-073", "DEL-054")
@@ -108,9 +109,10 @@ def test_a_busy_claim_does_not_make_a_runner_look_alive(lh: Lh, clock: ManualClo
     beat(lh, "r1", status="live", lease_ttl_ms=1_000)
     fence = running(lh, "r1")
     clock.advance(1_000)
-    lh("jobs.report", **fence, message="very much alive")
-    assert lh("jobs.radar")["runner_status"]["status"] == "offline"
-    assert lh("open", id="runner:r1")["status"] == "offline"
+    for kind in ("progress", "heartbeat"):
+        lh("jobs.report", **fence, message="very much alive", kind=kind)
+        assert lh("jobs.radar")["runner_status"]["status"] == "offline"
+        assert lh("open", id="runner:r1")["status"] == "offline"
 
 
 @pytest.mark.proves("MEM-051", "MEM-059")

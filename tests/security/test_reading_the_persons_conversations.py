@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from longhouse.kernel.registry import Role
 from tests.kit import Lh
 from tests.processes.test_belonging import loop, status
 from tests.security.kit import Outsider
+from tests.security.test_disguising_a_secret import DISGUISES
 from tests.thinking.world import codex, said_in_codex, transcript
 
 ELSEWHERE = "/home/ann/private"
@@ -147,6 +149,24 @@ def test_search_is_no_oracle_for_what_answers_hide(lh: Lh) -> None:
     assert lh("docs.transcripts.search", query="plain")["hits"]
     for guess in ("ghp_", *(f"ghp_{char}" for char in string.ascii_letters), "a1B2", "2 and"):
         assert lh("docs.transcripts.search", query=guess)["hits"] == [], guess
+
+
+@pytest.mark.parametrize("how", ["grep --color", "an 8-bit control", "overstruck", "NUL"])
+def test_a_disguised_secret_in_a_conversation_is_hidden(lh: Lh, how: str) -> None:
+    """Its control characters are shown as pictures, behind which nothing would recognize it."""
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    head = codex("session_meta", id="x", cwd=str(lh.house.settings.project_root))
+    line = f"the key is {DISGUISES[how](secret)} indeed"
+    transcript(lh, head, said_in_codex("assistant", line))
+    ref = {"path": "session.jsonl", "line": 2}
+    for cmd, args in (
+        ("docs.transcripts.open", {"ref": ref}),
+        ("docs.transcripts.digest", {"mode": "last"}),
+        ("docs.transcripts.search", {"query": "indeed", "context_chars": 400}),
+    ):
+        said = str(lh.envelope(cmd, **args))
+        assert "indeed" in said
+        assert not re.search("3.{0,9}D.{0,9}4.{0,9}e.{0,9}5.{0,9}a.{0,9}1", said), cmd
 
 
 @pytest.mark.parametrize("ends", [True, False])

@@ -24,7 +24,10 @@ class Lane:
         self.held = True
         self.trouble: BaseException | None = None
         self._pool = ThreadPoolExecutor(1)
-        self.group: GroupCommit[Any] = GroupCommit(self.run_batch, self._pool.submit)
+        self.group: GroupCommit[Any] = GroupCommit(self.run_batch, self._start)
+
+    def _start(self, _owner: str, lead: Callable[[], None]) -> object:
+        return self._pool.submit(lead)
 
     def run_batch(self, batch: list[Work[Any]]) -> None:
         self.batches.append([work.payload for work in batch])
@@ -280,7 +283,7 @@ async def test_a_thread_that_starts_late_after_all_does_not_lead_beside_another(
     """An executor that cannot start a thread fails, but keeps the work item for later."""
     kept: list[Callable[[], None]] = []
 
-    def start(lead: Callable[[], None]) -> None:
+    def start(_owner: str, lead: Callable[[], None]) -> None:
         kept.append(lead)
         raise RuntimeError("can't start new thread")
 

@@ -117,6 +117,7 @@ def test_pins_come_first_then_what_is_open_then_the_newest(lh: Lh) -> None:
     first = ["CARD-PIN", "CARD-H", "CARD-Q", "CARD-S", "CARD-T"]
     assert ids(result["cards"]) == [*first, "CARD-E2", "CARD-E1"]
     assert shown(lh, include_drafts=True) == [*first, "CARD-E2", "CARD-E1"]
+    assert shown(lh, agent_id="ann") == shown(lh), "who asks narrows nothing"
     assert shown(lh, view="smart") == shown(lh, view="audit") == [*first, "CARD-E1"]
     assert result["stats"] == {
         "cards": 7,
@@ -180,11 +181,14 @@ def test_with_a_step_only_its_cards_count(lh: Lh, cmd: str) -> None:
     card(lh, "CARD-H1", "hypothesis", target=target, step="s:0")
     card(lh, "CARD-D1", "decision", target=target, step="s:0")
     card(lh, "CARD-H2", "hypothesis", target=target, step="s:1")
+    card(lh, "CARD-T2", "test", target=target, step="s:1")
     card(lh, "CARD-H3", "hypothesis", target=target, tags=["pinned"])
+    card(lh, "CARD-S1", "question", target=target, step="s:0", tags=["subgoal"])
     card(lh, "CARD-E1", "evidence", target=target, step="s:0", blocks=["CARD-H1"])
     found = seen(lh, cmd, target=target, step="focus")
-    assert {"CARD-H1"} <= found <= {"CARD-H1", "CARD-D1", "CARD-E1"}
-    assert seen(lh, cmd, target=target, step="s:1") == {"CARD-H2"}
+    own = {"CARD-H1", "CARD-S1"}
+    assert own <= found <= {*own, "CARD-D1", "CARD-E1"}
+    assert seen(lh, cmd, target=target, step="s:1") == {"CARD-H2", "CARD-T2"}
     first = made["steps"][0]
     assert lh(cmd, target=target, step="s:0")["step_focus"] == {
         "task_id": target,
@@ -194,6 +198,7 @@ def test_with_a_step_only_its_cards_count(lh: Lh, cmd: str) -> None:
     if cmd == "think.query":
         tag = f"step:{first['step_id'].lower()}"
         assert seen(lh, cmd, target=target, tags_all=[tag]) == found
+        assert seen(lh, cmd, target=target, step="s:0", tags_all=["subgoal"]) == {"CARD-S1"}
     takes = lh.house.registry.get(cmd).request.__struct_fields__
     for name in {"branch", "ref", "graph_doc", "trace_doc", "notes_doc"} & {*takes}:
         error = lh.refused(cmd, step="s:0", **{name: "main"})

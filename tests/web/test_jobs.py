@@ -157,36 +157,6 @@ def test_a_wide_screen_shows_what_was_beside_what_is(world: World, visit: Visit)
     expect(page.get_by_text("+third")).to_be_visible()
 
 
-ENDINGS = """--- a/x.txt
-+++ b/x.txt
-@@ -1 +1 @@
--old
-\\ No newline at end of file
-+new
---- a/y.txt
-+++ b/y.txt
-@@ -1 +1 @@
--third
-+fourth
-\\ No newline at end of file
-"""
-
-
-def test_a_missing_newline_is_told_only_on_the_side_that_lacks_it(
-    world: World, visit: Visit
-) -> None:
-    ref = world("docs.artifact.add", name="fix.patch", content=ENDINGS)["ref"]
-    world("jobs.report", **world.claimed(), message="Changed", refs=[ref])
-    page = visit("/jobs/JOB-001")
-    page.set_viewport_size({"width": 1700, "height": 900})
-    page.get_by_role("button", name=ref).click()
-    rows = page.get_by_role("row")
-    expect(rows.filter(has_text="old").get_by_role("cell")).to_have_text(["old", "new"])
-    expect(rows.filter(has_text="No newline").get_by_role("cell")).to_have_text(
-        ["No newline at end of file", "", "", "No newline at end of file"]
-    )
-
-
 def test_a_long_artifact_is_read_on_to_its_end_and_then_checked(world: World, visit: Visit) -> None:
     text = PATCH + "".join(f"+line {number} ü\n" for number in range(6_000))
     ref = world("docs.artifact.add", name="long.patch", content=text)["ref"]

@@ -48,7 +48,7 @@ NEEDS_ACK = ("HANDOFF", "BLOCKED")
 
 @room.command(
     "agents.send",
-    also="message tell notify dm post mail.send",
+    also="message tell notify dm post mail.send broadcast announce",
     writes=True,
     additive=True,
     example=Send(

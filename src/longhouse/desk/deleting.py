@@ -37,8 +37,9 @@ def delete(tx: Tx, req: Delete) -> Deleted:
 @room.command(
     "tasks.complete",
     also=(
-        "finish close end tasks.set.status tasks.task.close resolve "
-        "cancel:status=CANCELED park:status=PARKED reopen:status=ACTIVE"
+        "finish close end tasks.set.status tasks.task.close resolve cancel:status=CANCELED "
+        "park:status=PARKED reopen:status=ACTIVE transition update mark.done "
+        "mark.complete task.finish"
     ),
     writes=True,
     example=Complete(task="TASK-001"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
@@ -17,6 +17,10 @@ from longhouse.store.sequence import sql
 from longhouse.store.tx import Call, Refused, Tx, Wait
 
 __all__ = ["Caller", "ClientSession", "HandlerOutcome", "Observer", "Prepared", "settled"]
+
+
+async def at_once() -> None:
+    """The turn of a caller who shares its event loop with no one."""
 
 
 class ClientSession:
@@ -50,7 +54,7 @@ class Caller:
     `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
     default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
     is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls. `runner` is true for a token made for a runner, `client` for that of a client that the
+    calls; `turn` is awaited before each step of a call in an event loop that serves many. `runner` is true for a token made for a runner, `client` for that of a client that the
     person set up on this machine. Setting `revoked` ends those waits. A `large` request is decoded
     outside the event loop.
     """
@@ -66,6 +70,7 @@ class Caller:
         "runner",
         "said",
         "session",
+        "turn",
         "waits",
         "workspaces",
     )
@@ -83,7 +88,9 @@ class Caller:
         waits: AbstractContextManager[None] | None = None,
         runner: bool = False,
         client: bool = False,
+        turn: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self.turn = turn or at_once
         self.runner = runner
         self.client = client
         self.waits = waits or nullcontext()

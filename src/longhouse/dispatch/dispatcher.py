@@ -15,7 +15,7 @@ from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
-from longhouse.kernel.budget import Budget
+from longhouse.kernel.budget import PROFILES, Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.effort import Allowance, Overdrawn, allowance_here, within
@@ -126,6 +126,7 @@ class Dispatcher:
         """Run the handler again whenever the workspace changes, until it answers or times out."""
         while left_s := prepared.wait_left(outcome):
             await self._moved(prepared, left_s)
+            await prepared.caller.turn()
             if prepared.caller.revoked:
                 raise Unauthenticated("this token was revoked or has expired")
             if self._ending:
@@ -201,11 +202,15 @@ class Dispatcher:
             raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
         writes = command.writes_given(args)
         require_role(command, caller, writes=writes)
-        check_json(args)
+        blank = check_json(args)
         own, common, budget, request, taught = understood(command, args, lessons, _budget)
         if taught and command.writes_given(own) != writes:
             writes = not writes  # an argument that makes it a write had another name
             require_role(command, caller, writes=writes)
+        if blank:
+            from longhouse.kernel.blanks import refuse_blanks
+
+            refuse_blanks(command, {**args, **own})
         prepared = Prepared(
             command,
             caller,
@@ -330,6 +335,7 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
+            await prepared.caller.turn()
             return outcome
         key = workspace, prepared.command.cmd
         if self.db.engine.local and not prepared.command.slow and key not in self._larger:
@@ -480,13 +486,16 @@ def _portal(name: str) -> str | None:
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """The requested budget; a command may define some of these arguments itself."""
+    """The requested budget; a command may define some of these arguments itself.
+
+    A size over the cap is lowered in the command's own arguments too.
+    """
 
     def asked(knob: str) -> int | None:
         value = own.get(knob, getattr(common, knob, None))
         return value if type(value) is int else None
 
-    return Budget.of(
+    budget = Budget.of(
         common.budget_profile or command.profile,
         max_chars=asked("max_chars"),
         context_budget=asked("context_budget"),
@@ -494,3 +503,7 @@ def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
         max_lines=common.max_lines,
         limit=asked("limit"),
     )
+    for knob, _ in budget.clamped:
+        if knob in own:
+            own[knob] = PROFILES[budget.profile].cap(knob)
+    return budget

@@ -70,7 +70,7 @@ def _guessed(
     error: LonghouseError,
 ) -> PortalCall:
     """The call of an op or a cmd that is not ours but means one command; else raises the error."""
-    from longhouse.dispatch.meaning import Lesson, choose  # only guesses need it
+    from longhouse.dispatch.meaning import Lesson, choose, unclear  # only guesses need it
 
     op, cmd = (str(envelope.pop(name, None) or "").strip() for name in ("op", "cmd"))
     part, word = ("op", op) if op and op.lower() != "call" else ("cmd", cmd)
@@ -78,7 +78,7 @@ def _guessed(
     extra = {"cmd": cmd} if part == "op" and cmd else {}
     found = choose(registry, tool, word, {**extra, **beside, **args}) if word else None
     if found is None:
-        raise error
+        raise unclear(error, registry.called(tool, word) if word else [])
     command, given = found
     kept = {k: v for k, v in envelope.items() if k in _ENVELOPE}
     own = {k: v for k, v in given.items() if k not in beside}

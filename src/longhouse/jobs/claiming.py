@@ -46,7 +46,7 @@ class RoutingRefused(Conflict):
 
 @room.command(
     "jobs.claim",
-    also="take grab accept pull start",
+    also="take grab accept pull start pick next dequeue",
     writes=True,
     additive=True,
     example=ClaimJob(job="JOB-001", runner_id="runner-1"),

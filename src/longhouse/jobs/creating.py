@@ -57,7 +57,10 @@ NOT_YET: dict[str, Any] = {
 
 @room.command(
     "jobs.create",
-    also="new add submit run queue enqueue delegate dispatch launch execution.rpc",
+    also=(
+        "new add submit run queue enqueue delegate dispatch launch execution.rpc agent.spawn "
+        "subagent spawn.agent job.start"
+    ),
     op="create",
     writes=True,
     additive=True,

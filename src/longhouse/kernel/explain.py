@@ -8,7 +8,7 @@ Expectations and examples come from the JSON schema that callers see, so the two
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import msgspec
@@ -106,8 +106,7 @@ def _near(value: Any, wanted: Schema, root: Schema) -> Any:
 def _is_own(wanted: Schema, root: Schema) -> bool:
     """Whether no example helps: a choice is listed, and a text or an id is the caller's own."""
     options = [_deref(one, root) for one in wanted.get("anyOf", [wanted])]
-    kinds = [one for one in options if one.get("type") != "null"]
-    return all("enum" in one or one.get("type") == "string" for one in kinds) and bool(kinds)
+    return any("enum" in one or one.get("type") == "string" for one in options)
 
 
 def _value_at(given: Any, path: str) -> Any:
@@ -122,11 +121,16 @@ def _value_at(given: Any, path: str) -> Any:
 
 
 def unknown_argument(
-    path: str, name: str, known: Iterable[str], *kinds: type[msgspec.Struct]
+    path: str,
+    name: str,
+    known: Iterable[str],
+    *kinds: type[msgspec.Struct],
+    not_meant: Container[str] = (),
 ) -> InvalidInput:
-    """Refuse an unknown argument, and suggest the nearest known one."""
+    """Refuse an unknown argument, and suggest the nearest known one that may be meant."""
     names, place = sorted(known), _join(path, name)
     near = field_meant(name, path, *kinds)
+    near = None if near in not_meant else near
     listed = ", ".join(names) or "none"
     meant = f"; did you mean {near!r}?" if near else ""
     return InvalidInput(

@@ -30,7 +30,12 @@ _VERBS = {
 }
 _ADDING = frozenset(["add", "create", "new", "write", "post", "make", "send", "leave"])
 _LOOKING = frozenset(["get", "show", "check", "read", "list", "view", "see", "fetch", "print"])
-_FILLERS = frozenset(["a", "an", "the", "my", "of", "to", "for", "what", "is", "me", "do"])
+_FILLERS = frozenset(["a", "an", "the", "my", "of", "to", "for", "what", "is", "me", "do", "bd"])
+_NOUNS = {
+    "tool": ("process", "proc", "shell", "bash", "terminal", "pane"),
+    "tasks": ("task", "issue", "ticket"),
+}
+"""What the things of a family are called, where it is not named after them alone."""
 
 _FIELDS = (
     "text content body message note comment msg markdown",
@@ -40,7 +45,7 @@ _FIELDS = (
     "limit count n max max_results page_size top",
     "from source src base",
     "to target dest destination into target_id",
-    "rel relation relationship",
+    "rel relation relationship relation_type relationtype link_type edge_type type",
     "scope path file",
     "paths scope files",
     "after depends_on requires needs",
@@ -137,7 +142,7 @@ def about(bare: str, families: Collection[str]) -> tuple[str | None, str]:
 
 
 def _nouns(family: str) -> tuple[str, ...]:
-    return ("process", "proc") if family == "tool" else (_singular(family),)
+    return _NOUNS.get(family) or (_singular(family),)
 
 
 def same_words(name: str, *, verbs: bool = True) -> frozenset[str]:

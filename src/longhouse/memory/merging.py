@@ -46,7 +46,7 @@ def base_of(tx: Tx, branch: Branch) -> str:
 
 @room.command(
     "docs.diff",
-    also="compare notes.diff",
+    also="compare notes.diff vcs.diff",
     op="diff",
     example=DiffDocument(from_="main", to="main"),
     trim=[

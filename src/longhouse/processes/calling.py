@@ -58,15 +58,25 @@ def carry_out(hand: CommittedWrite) -> None:
     """Run the waiting commands: right after a spawn, and later if a server died before.
 
     What a command only reads is read outside the writer, in turn with its owner's other long reads.
+    One that finds the store busy is tried again later, after those behind it.
     """
+    busy: Exception | None = None
     for n in hand.read(lambda tx: [row["n"] for row in tx.all(sql.commands_waiting)]):
         owner = hand.read(partial(_reads_for, n=n))
         if owner is not None:
             hand.apart(owner, (hand.workspace, n), partial(_read_first, hand, n))
             continue
-        outcome = hand.write(partial(_carry_out, n=n))
+        try:
+            outcome = hand.write(partial(_carry_out, n=n))
+        except (Lost, StoreBusy) as error:
+            if busy is not None:  # not only for that one command
+                raise
+            busy = error
+            continue
         if isinstance(outcome, Refused) and isinstance(outcome.error, InternalError):
             raise outcome.error
+    if busy is not None:
+        raise busy
 
 
 def _waiting(tx: Tx, n: int) -> Process | None:

@@ -24,21 +24,22 @@ from longhouse.thinking.types.reads import (
 )
 from longhouse.thinking.vocabulary import lane_of
 
-__all__ = ["SMALLEST", "TRIM_ENGINE", "capsule_of", "docs_of", "pack_lines"]
+__all__ = ["SMALLEST", "TRIM_ENGINE", "capsule_of", "docs_of", "next_of", "pack_lines", "why_of"]
 
 VERSION = 1
 _WHYS = 3
 
 SMALLEST: list[Trim] = [
-    Drop("capsule.why"),
     Keep(("capsule",)),
     Drop("capsule.next.backup"),
+    Pop("capsule.why", leave=1),
     Clip("capsule.next.primary.title", 40),
     Drop("capsule.next.primary.call.why"),
     Drop("capsule.where.docs"),
     Drop("capsule.where.lane"),
+    Clip("capsule.why.message", 60),
 ]
-"""Reduces a pack to its capsule; the position, one ref and one next call are never cut."""
+"""Reduces a pack to its capsule; the position, one ref, one reason and one call are never cut."""
 
 
 def docs_of(place: Place) -> PlaceDocs:
@@ -53,7 +54,6 @@ def capsule_of(
     engine: Engine | None,
 ) -> ThinkCapsule:
     """The capsule of a pack; its calls run as they are."""
-    actions = _actions(tx, cards, engine)
     first = cards[0] if cards else None
     return ThinkCapsule(
         type=kind,
@@ -67,12 +67,23 @@ def capsule_of(
             step_focus=place.step,
         ),
         ref=first.id if first else place.target or f"{place.branch}:{place.graph_doc}",
-        why=[
-            Why(code=one.code, severity=one.severity, message=one.message)
-            for one in (engine.signals if engine else [])[:_WHYS]
-        ],
-        next=CapsuleNext(primary=actions[0], backup=actions[1] if len(actions) > 1 else None),
+        why=why_of(engine),
+        next=next_of(tx, cards, engine),
     )
+
+
+def why_of(engine: Engine | None) -> list[Why]:
+    """The most urgent signals."""
+    return [
+        Why(code=one.code, severity=one.severity, message=one.message)
+        for one in (engine.signals if engine else [])[:_WHYS]
+    ]
+
+
+def next_of(tx: Tx, cards: list[Card], engine: Engine | None) -> CapsuleNext:
+    """One thing to do, and another."""
+    actions = _actions(tx, cards, engine)
+    return CapsuleNext(primary=actions[0], backup=actions[1] if len(actions) > 1 else None)
 
 
 def _actions(tx: Tx, cards: list[Card], engine: Engine | None) -> list[CapsuleAction]:

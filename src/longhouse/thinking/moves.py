@@ -31,7 +31,7 @@ __all__ = ["change_cards", "link", "list_pins", "pin", "rewritten", "set_status"
 
 @room.command(
     "think.link",
-    also="connect relate edge",
+    also="connect relate edge support:rel=supports",
     writes=True,
     additive=True,
     idempotent=True,

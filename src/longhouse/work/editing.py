@@ -36,7 +36,11 @@ TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
 
 @room.command(
     "tasks.edit",
-    also="update rename modify change assign set tasks.plan.edit tasks.plan.update",
+    also=(
+        "update rename modify change assign set tasks.plan.edit tasks.plan.update label tag "
+        "prioritize set.priority priority set.assignee set.title depends.on dep.add depend "
+        "dependency.add unassign link"
+    ),
     writes=True,
     example=Edit(task="TASK-001", priority="HIGH", assignee="amber-otter"),
 )

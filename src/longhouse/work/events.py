@@ -218,7 +218,7 @@ def event_line(event: dict[str, Any]) -> str:
 
 @room.command(
     "tasks.delta",
-    also="changes since events",
+    also="changes since events diff",
     example=GetDelta(limit=20),
     lines=_delta_lines,
     trim=[Drop("events.payload"), Pop("events", leave=1, cursor="event_id", into="next_since")],
@@ -250,7 +250,7 @@ def _history_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.history",
-    also="log timeline audit events",
+    also="log timeline audit events activity changelog journal",
     example=GetHistory(task="TASK-001"),
     lines=_history_lines,
     trim=[Drop("operations.payload"), Pop("operations", leave=1, cursor="seq")],

@@ -84,7 +84,10 @@ class LogReader:
         return data.decode("latin-1") if gap_to == start else ""
 
     def close(self) -> None:
-        os.close(self._fd)
+        """Close the file, once: its number may already be another thread's."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 def next_delta(

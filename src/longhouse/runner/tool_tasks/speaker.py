@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -92,13 +93,23 @@ class TaskSpeaker:
 
     def start(self) -> None:
         for part in (self._scout, self._tell, self._feel):
-            threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
+            name = part.__qualname__
+            threading.Thread(target=self._go_on, args=(part,), name=name, daemon=True).start()
 
     def leave(self) -> None:
         """Stop reporting; processes keep running, and the next runner reports the rest."""
         self._leave.set()
         self._wake.set()
         self._host.close()
+
+    def _go_on(self, part: Callable[[], None]) -> None:
+        """Run a part until we leave: a defect that ended it would end all tasks of this host."""
+        while not self._leave.is_set():
+            try:
+                part()
+            except Exception as error:
+                self._context.log("tasks.defect", why=repr(error), part=part.__name__)
+                self._leave.wait(REST_S)
 
     # ---- scout
 
@@ -375,9 +386,12 @@ class TaskSpeaker:
                 listener.start()
             named = self._named(stories)
             try:
-                self._teller.tell([story for story in named if story.is_begun])
+                more = self._teller.tell([story for story in named if story.is_begun])
             except Exception as error:
                 self._context.log("tasks.defect", why=repr(error))
+                more = []
+            for story in more:  # in the next round, with all that have grown meanwhile
+                self._grow(story.task_id)
             if len(named) == len(stories):
                 tick_s = max(TICK_S, TICK_PER_TASK_S * len(stories))
                 self._look_at = time.monotonic() + tick_s
@@ -405,7 +419,8 @@ class TaskSpeaker:
 
     def _forget(self, story: Story) -> None:
         with self._lock:
-            self._stories.pop(story.task_id, None)
+            if self._stories.get(story.task_id) is story:
+                del self._stories[story.task_id]
 
     def _lose(self, story: Story) -> None:
         """Start over, unless this story has already been replaced."""

@@ -136,7 +136,10 @@ def _media_type(req: AddArtifact) -> str:
 
 @room.command(
     "docs.artifact.add",
-    also=("upload artifacts.add artifacts.create docs.artifact.create docs.artifact.upload attach"),
+    also=(
+        "upload artifacts.add artifacts.create docs.artifact.create docs.artifact.upload "
+        "attach artifact"
+    ),
     writes=True,
     additive=True,
     idempotent=True,

@@ -14,6 +14,7 @@ from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.registry import Role
+from longhouse.kernel.terminal import pictured
 from longhouse.store.tx import Tx
 from longhouse.thinking.room import room
 from longhouse.thinking.transcripts.access import belongs, project_prefix
@@ -169,7 +170,7 @@ class _Search:
                 message=Snippet(
                     role=message.role,
                     ts=message.ts,
-                    snippet=snippet(shown, req.query, at, req.context_chars),
+                    snippet=pictured(snippet(shown, req.query, at, req.context_chars)),
                 ),
             )
         )

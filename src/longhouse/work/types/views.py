@@ -108,7 +108,7 @@ class GetContext(Request["Context"], frozen=True, kw_only=True):
     plans_limit: Annotated[int, Meta(ge=0, le=200)] = 50
     plans_cursor: PlanId | None = None
     plans_status: Status | None = None
-    tasks_limit: Annotated[int, Meta(ge=0, le=200)] = 50
+    tasks_limit: Annotated[int, Meta(ge=0, le=200), also("limit", "count", "n", "max", "top")] = 50
     tasks_cursor: TaskId | None = None
     tasks_parent: PlanId | None = None
     tasks_status: Annotated[Status, also("status", "state")] | None = None
