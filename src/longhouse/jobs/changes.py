@@ -37,7 +37,7 @@ def held(row: Row) -> tuple[str, str]:
 
 @room.command(
     "jobs.apply",
-    also="land drop.changes",
+    also="land drop.changes merge",
     writes=True,
     example=ApplyChanges(job="JOB-001"),
 )
