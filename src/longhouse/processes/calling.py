@@ -275,7 +275,7 @@ def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
         raise Forbidden(
             f"{command.cmd} requires the {needed} role; this caller has {had}",
             recovery=f"use a token from `longhouse token create --role {needed}`",
-        )
+        ).asking(f"role:{needed}")
 
 
 def _output(result: Any) -> bytes:
