@@ -21,7 +21,7 @@ from longhouse.house import House
 from longhouse.memory.branches import ensure_branch, ensure_document
 from longhouse.memory.graph.apply import write_versions
 from longhouse.memory.room import sql
-from longhouse.memory.words import indexed
+from longhouse.store.recall.words import indexed
 from longhouse.store.tx import Call, Tx
 from tools.postgres import Postgres
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from longhouse.memory.index import ask, newest_with
+from longhouse.store.recall.locating import ask, newest_with
 from longhouse.memory.room import sql
-from longhouse.memory.words import indexed
+from longhouse.store.recall.words import indexed
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds, Lh
 

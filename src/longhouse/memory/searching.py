@@ -35,6 +35,7 @@ _MOST_LOOKED_AT = 960
 _MOST_LOCATED = 2_000
 _GUESSED = 0.5
 _PLACES = 1 << 20
+_ON_BRANCHES = ("entry", "node")
 
 
 @room.command(
@@ -106,16 +107,10 @@ def read_documents(tx: Tx, seqs: list[int], within: Narrowed) -> Iterable[Docume
     """What the rooms have at these seqs, as far as the caller sees it and asked for it."""
     if not seqs:
         return []
-    searchables = tx.facts.registry.searchables
     found: list[Document] = []
-    for one in searchables:
-        if one.by_seq:
+    for one in tx.facts.registry.searchables:
+        if one.kind in _ON_BRANCHES or not (within.look.branch or within.look.doc):
             found += one.read(tx, seqs, within.look)
-    if within.look.branch is None and within.look.doc is None:
-        for kind, keys in within.things(tx, seqs).items():
-            read = next((one.read for one in searchables if one.kind == kind), None)
-            if read is not None:
-                found += read(tx, keys, within.look)
     return within.kept(tx, found)
 
 
