@@ -24,8 +24,8 @@ def test_hits_come_newest_first_and_can_be_opened(lh: Lh) -> None:
     assert refs(page) == [f"graph@{third}", f"notes@{second}", f"notes@{first}"]
     assert [lh("open", id=ref)["entry"]["seq"] for ref in refs(page)] == [third, second, first]
     assert (page["hits"][0]["id"], page["hits"][0]["kind"]) == ("H-1", "node")
-    assert refs(lh("docs.search", text="key cache branch")) == [f"notes@{first}"]
-    assert refs(lh("docs.search", text="key")) == [f"notes@{first}"]
+    assert refs(lh("docs.search", text="key cache branch", order="newest")) == [f"notes@{first}"]
+    assert refs(lh("docs.search", text="key", order="newest")) == [f"notes@{first}"]
     assert refs(lh("docs.search", text="key*", order="newest")) == [f"graph@{third}", f"notes@{first}"]
     assert refs(lh("docs.search", text="cache", doc="graph")) == [f"graph@{third}"]
 

@@ -128,8 +128,8 @@ def _newest(tx: Tx, req: SearchDocuments, within: Narrowed) -> SearchResult:
         read = read_documents(tx, [seq for seq in chunk if seq > within.after], within)
         by_seq: dict[int, list[Document]] = {}
         for one in read:
-            if query.matches(one.title, one.body, *one.ids) and one.thing not in told:
-                told.add(one.thing)
+            if query.matches(one.title, one.body, *one.ids) and one.ref not in told:
+                told.add(one.ref)
                 by_seq.setdefault(one.seq, []).append(one)
         hits += [one for seq in sorted(by_seq, reverse=True) for one in by_seq[seq]]
         looked_at += len(chunk)
