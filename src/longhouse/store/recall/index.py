@@ -9,6 +9,7 @@ log says whose they are, and what it says now is read from its room.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from longhouse.kernel.redact import is_suspect
@@ -53,6 +54,11 @@ def index_text(tx: Tx, text: Text) -> None:
 
 def index_texts(tx: Tx, texts: Sequence[Text]) -> None:
     """Index several, written together."""
+    if len(texts) >= FOLD_AT:
+        from longhouse.store.recall.folding import append_all  # rarely needed
+
+        if append_all(tx, texts):
+            return
     rows = [{"seq": one.seq, "part": "", "terms": compiled(one)} for one in texts]
     tx.many(sql.fresh_add, rows)
     _fold_soon(tx, texts[0].seq - 1, texts[-1].seq)
@@ -113,6 +119,7 @@ def marks_of(text: Text) -> Iterable[str]:
         yield mark("doc", str(text.doc_id))
 
 
+@lru_cache(4_096)
 def mark(what: str, value: str = "") -> str:
     return f"\x01{what} {value.casefold()[:120]}".replace("\n", " ").replace("\t", " ")
 

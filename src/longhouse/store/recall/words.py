@@ -161,7 +161,7 @@ def _compound(chunk: str) -> Iterable[tuple[str, int]]:
         if part not in STOP:
             yield stem(part[:_LONGEST]), number
     for number, part in enumerate(_pattern(_WORD).findall(chunk)):
-        if part.isascii() and not part.islower() and not part.isupper():
+        if part.isascii() and part != part.lower() and not part.isupper():
             yield from ((one, number) for one, _ in _humps(part))
     if 1 < len(parts) <= _MOST_PARTS:
         yield from ((whole, len(parts) - 1) for whole in wholes(plain))
