@@ -7,22 +7,34 @@ plain BM25 over the same texts, without stems, fields or status, is the peer of 
 from __future__ import annotations
 
 import math
+import random
 import re
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-from bench._harness import report
+import psycopg
+
+from bench._harness import interleave, report
 from bench._recall_corpus import facts, lookalikes, questions
-from bench.memory import open_house
+from bench.memory import LARGE, RARE, SMALL, account, calls, fill, open_house
 from longhouse.house import House
+from longhouse.memory.branches import ensure_branch, ensure_document
+from longhouse.memory.room import sql
+from longhouse.store.recall.folding import append
+from longhouse.store.recall.index import Text, bytes_of
+from longhouse.store.tx import Tx
 from tools.postgres import Postgres
 
 FIRST, LATER = "first", "later"
+_GLUE = "the of and to in a is that it was for on with as be by at this from are".split()
+_A = "bra cle dor fen gla hib jar kom lus mer nov pra".split()
+_B = "van ter lin dos mak rup sen tol vib wer zan quo".split()
+_C = "ck dge ft lm mp nd ph rk st th x zz ble cus dal fer".split()
 
 
-def fill(house: House) -> dict[str, str]:
+def tell(house: House) -> dict[str, str]:
     """Write the corpus as notes and cards; returns the ref or id of each fact."""
     where: dict[str, str] = {}
     others = lookalikes()
@@ -106,7 +118,7 @@ def share(places: list[int], within: int) -> float:
 
 
 def quality(house: House, engine: str) -> None:
-    where = fill(house)
+    where = tell(house)
     for which in (FIRST, LATER):
         asked = questions(which)
         if not asked:
@@ -118,13 +130,95 @@ def quality(house: House, engine: str) -> None:
         report(f"recall-{engine}{which}-of-plain", share(ours, 5) / share(theirs, 5), ">=1.0")
 
 
+def fill_many(house: House, workspace: str, count: int) -> int:
+    """Notes of about 40 words; returns how many characters were written."""
+    chance = random.Random(7)  # noqa: S311 - the same in every run
+    vocabulary = [f"{a}{b}{c}" for a in _A for b in _B for c in _C]
+    chars = 0
+
+    def add(tx: Tx, numbers: range) -> None:
+        nonlocal chars
+        branch = ensure_branch(tx, "main")
+        first = tx.seqs(len(numbers))
+        doc_id = ensure_document(tx, branch, "notes", first)
+        texts = []
+        for at, n in enumerate(numbers):
+            many = [vocabulary[int(len(vocabulary) * chance.random() ** 4)] for _ in range(22)]
+            rare = ["needle", "haystack"] if n % (count // RARE) == 0 else []
+            often = ["common"] * (n % 2) + ["usual"] * (n % 3 > 0)
+            glue = [chance.choice(_GLUE) for _ in range(16)]  # as much as English has
+            text = " ".join([*many, *glue, *rare, *often])
+            chars += len(text)
+            texts.append(Text(first + at, "note", None, text, author="bench", doc_id=doc_id))
+        tx.many(
+            sql.entry_add,
+            [
+                {
+                    "seq": text.seq,
+                    "doc_id": doc_id,
+                    "branch_id": branch.branch_id,
+                    "ts_ms": tx.now_ms,
+                    "kind": "note",
+                    "committed": 1,
+                    "title": None,
+                    "format": None,
+                    "meta": None,
+                    "content": text.body,
+                    "source_event_id": None,
+                    "origin_seq": None,
+                }
+                for text in texts
+            ],
+        )
+        append(tx, ((text.seq, bytes_of(text)) for text in texts))
+        account(tx, first, len(texts))
+
+    fill(house, workspace, count, add, batch=10_000)
+    return chars
+
+
+def sizes(house: House, engine: str, large: int) -> None:
+    """One search over many rows, compared with one over a thousand; and how large the index is."""
+    fill_many(house, "few", SMALL)
+    chars = fill_many(house, "many", large)
+    for name, text, promise in (
+        ("rare", "needle haystack", "<=1.5"),
+        ("frequent", "common usual", "<=3.0"),
+        ("mixed", "needle common", "<=3.0"),
+    ):
+        few, many = (calls(house, where, "docs.search", text=text) for where in ("few", "many"))
+        figures = interleave({"few": few, "many": many})
+        report(f"recall-{engine}{name}", figures.ratio("many", "few"), promise, figures)
+    report(f"recall-{engine}index", index_bytes(house) / chars, "<=0.6")
+
+
+def index_bytes(house: House) -> int:
+    """How much the database uses for the index."""
+    if house.db.engine.local:
+        text = "SELECT SUM(pgsize) AS n FROM dbstat WHERE name LIKE 'search\\_%' ESCAPE '\\'"
+        with house.db.engine.reader() as reader:
+            return int(reader.db.execute(text).fetchall()[0][0])
+    with psycopg.connect(house.settings.db, autocommit=True) as db:
+        found = db.execute("SELECT pg_total_relation_size('longhouse.search_blocks')").fetchone()
+        assert found is not None
+        return int(found[0])
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         with open_house(Path(folder)) as house:
             quality(house, "")
-    with tempfile.TemporaryDirectory() as folder, Postgres() as server:
-        with open_house(Path(folder), db=server.url("recall")) as house:
+            sizes(house, "", LARGE[""])
+    server = Postgres()
+    try:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            open_house(Path(folder), db=server.url()) as house,
+        ):
             quality(house, "postgres-")
+            sizes(house, "postgres-", LARGE["postgres-"])
+    finally:
+        server.stop()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from operator import sub
 
 __all__ = ["BLOCK", "packed", "single", "unpacked"]
 
-BLOCK = 512
+BLOCK = 300
+"""So many that a row of SQLite fits into a quarter of a page: a larger one wastes another page."""
 _CODES = "BHIQ"
 
 

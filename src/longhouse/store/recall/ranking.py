@@ -20,8 +20,8 @@ from longhouse.store.recall.words import STOP
 
 __all__ = ["Candidates", "Weighed", "candidates", "weigh"]
 
-MOST_BLOCKS = 24
-FEWEST_BLOCKS = 2
+MOST_BLOCKS = 40
+FEWEST_BLOCKS = 4
 _MOST_SHARED = 96
 _SHARED_BLOCKS = 32
 _MOST_ALLOWED = 8_192

@@ -70,7 +70,7 @@ class Reader:
 
     def count(self, blocks: int) -> None:
         self.loaded += blocks
-        spend(blocks * 512)
+        spend(blocks * 300)
 
     def starting(self, prefix: str, limit: int = _MOST_TERMS) -> list[str]:
         """Terms that start with a prefix, in order."""
