@@ -12,7 +12,7 @@ from itertools import islice
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
-from longhouse.memory.answering import Narrowed, Page, answer
+from longhouse.memory.answering import Narrowed, Page, answer, lines_of
 from longhouse.memory.branches import ENDLESS
 from longhouse.memory.narrowing import narrowed
 from longhouse.memory.replacing import behind_what_replaced
@@ -48,6 +48,7 @@ _ON_BRANCHES = ("entry", "node")
         Pop("hits", leave=1, cursor="at"),
         Clip("hits.text", 40),
     ],
+    lines=lines_of,
     slow=True,
 )
 def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:

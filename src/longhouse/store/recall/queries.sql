@@ -91,6 +91,12 @@ ON CONFLICT (ws) DO UPDATE SET todo = excluded.todo
 INSERT INTO search_state (ws, docs, words, todo) VALUES (:ws, 0, 0, :todo)
 ON CONFLICT (ws) DO UPDATE SET docs = 0, words = 0, todo = excluded.todo
 
+-- name: terms_alike
+-- Terms in a range that are about as long, each once.
+SELECT term FROM search_blocks
+WHERE ws = :ws AND term >= :low AND term < :high AND LENGTH(term) BETWEEN :short AND :long
+GROUP BY term ORDER BY term LIMIT :limit
+
 -- name: has_term
 -- Whether any document has a term.
 SELECT 1 AS one FROM search_blocks WHERE ws = :ws AND term = :term LIMIT 1
