@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from longhouse.house import House
 from longhouse.jobs.facts import STARTER
 from longhouse.kernel.errors import ProjectGuardMismatch
 from longhouse.kernel.registry import Role
+from longhouse.runner.host.refusals import HostRefused, open_folder
 from longhouse.runner.tool_tasks.starting import NotStarted, request_for
 from longhouse.store.queries import Query
 from tests.config.conftest import Machine
@@ -330,6 +333,20 @@ def test_visitors_of_a_store_with_one_name_do_not_meet(tmp_path: Path) -> None:
     assert len(names) == 2
 
 
+def test_visitors_that_come_at_once_do_not_forget_each_other(tmp_path: Path) -> None:
+    """Else a third one of the same name would be let in to the first one's workspace."""
+    machine = Machine(tmp_path)
+    flags = {"dir": str(tmp_path / "store")}
+    machine.load(machine.repository("acme"), flags).make_dir()
+    roots = [machine.repository(f"a/day{n}") for n in range(40)]
+    with ThreadPoolExecutor(20) as pool:
+        loaded = list(pool.map(lambda root: machine.load(root, flags).workspace, roots))
+    assert loaded == [root.name for root in roots]
+    for n in range(40):
+        with pytest.raises(Exception, match="has the same name"):
+            machine.load(machine.repository(f"b/day{n}"), flags)
+
+
 # ---- what an import brings, and what earlier versions left
 
 
@@ -407,6 +424,8 @@ def test_a_process_runs_in_no_worktree_of_another_repository(tmp_path: Path) -> 
         assert is_other_repository(beta, beta / name)
         with pytest.raises(NotStarted, match="another repository"):
             request_for(work(name), beta)
+        with pytest.raises(HostRefused, match="another repository"):
+            open_folder(str(beta), name)  # it may have been moved there since it was checked
     (beta / "vendor" / ".git").mkdir(parents=True)
     inside = beta / ".git" / "modules" / "part"
     inside.mkdir(parents=True)
@@ -416,6 +435,7 @@ def test_a_process_runs_in_no_worktree_of_another_repository(tmp_path: Path) -> 
     (beta / "src").mkdir()
     for name in (".", "src", "vendor", "part"):
         assert request_for(work(name), beta)["cwd"] == name
+        os.close(open_folder(str(beta), name))
 
 
 def work(cwd: str) -> dict[str, Any]:
@@ -437,3 +457,29 @@ def test_the_own_project_is_not_locked_out_by_a_bind_before_its_first_use(lh: Lh
     lh("vcs.notes.commit", content="ours")
     (row,) = lh("workspace.list", name="acme")["workspaces"]
     assert {one["project"] for one in row["projects"]} == {"0a" * 16, own_id(lh)}
+
+
+def test_a_project_that_is_not_there_binds_nothing(
+    settings: Settings, clock: ManualClock, tmp_path: Path
+) -> None:
+    """A copy of a store, opened elsewhere: its work waits until a person says where to do it."""
+    with House(settings, clock=clock, ids=CountedIds()) as house:
+        assert house.facts.own is not None
+        house.facts.own = house.facts.own._replace(ids=frozenset())
+        lh = Lh(house, clock)
+        lh("vcs.notes.commit", content="x")
+        (row,) = lh("workspace.list")["workspaces"]
+        assert "projects" not in row
+        claim = {"runner_id": "r1", "projects": [OTHER]}
+        assert lh.refused("jobs.claim", **claim)["code"] == "PROJECT_NOT_BOUND"
+
+
+def test_one_project_leaves_and_the_others_stay(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="ours")
+    lh("workspace.bind", workspace="acme", project=OTHER)
+    left = lh("workspace.unbind", workspace="acme", project=OTHER)["projects"]
+    assert [one["project"] for one in left] == [own_id(lh)]
+    (row,) = lh("workspace.list")["workspaces"]
+    assert [one["project"] for one in row["projects"]] == [own_id(lh)]
+    assert lh("jobs.claim", runner_id="r1", projects=[own_id(lh)])["job"] is None
+    assert lh.refused("jobs.claim", runner_id="r1", projects=[OTHER])["code"] == "PROJECT_NOT_BOUND"

@@ -183,3 +183,17 @@ def test_jobs_are_listed_by_state_and_a_long_list_draws_only_what_is_seen(
     page.get_by_role("link", name="Lint").click()
     expect(page.get_by_role("region", name="Job JOB-001")).to_contain_text("No Node here.")
     assert "status=FAILED" in page.url
+
+
+def test_an_operator_sees_where_the_work_of_the_workspace_is_done(
+    world: World, visit: Visit
+) -> None:
+    world("jobs.create", title="Look", prompt="At it.")
+    page = visit("/jobs")
+    expect(page.get_by_text("Its work waits until you say where it is done")).to_be_visible()
+    for project, root in (("0a" * 16, "/home/ann/acme"), ("0b" * 16, "/home/ann/<b>x</b>")):
+        world.house("workspace.bind", workspace=world.workspace, project=project, root=root)
+    page.reload()
+    expect(page.get_by_text("Work is done in /home/ann/acme, /home/ann/<b>x</b>")).to_be_visible()
+    expect(page.get_by_text("Its work waits")).to_have_count(0)
+    assert axe(page) == []

@@ -8,7 +8,7 @@ Expectations and examples come from the JSON schema that callers see, so the two
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -106,8 +106,17 @@ def _near(value: Any, wanted: Schema, root: Schema) -> Any:
 
 def _is_own(wanted: Schema, root: Schema) -> bool:
     """Whether no example helps: a choice is listed, and a text or an id is the caller's own."""
-    options = [_deref(one, root) for one in wanted.get("anyOf", [wanted])]
+    options = [*_options(wanted, root)]
     return any("enum" in one or one.get("type") == "string" for one in options)
+
+
+def _options(wanted: Schema, root: Schema) -> Iterator[Schema]:
+    """The alternatives of a schema, also those within one another."""
+    wanted = _deref(wanted, root)
+    if "anyOf" not in wanted:
+        yield wanted
+    for one in wanted.get("anyOf", ()):
+        yield from _options(one, root)
 
 
 def _value_at(given: Any, path: str) -> Any:

@@ -36,6 +36,7 @@ __all__ = [
 _BARE = re.compile(r"[A-Za-z0-9_\-./:@+]+\Z")
 _LITERAL = re.compile(r"(?:true|false|null|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\Z")
 _GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029]")
 _WORD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)=")
 _TOOL = re.compile(r"\s*([a-z][a-z_.]*)(?=\s|\Z)")
@@ -44,7 +45,12 @@ _ENVELOPE = ("op", "cmd", "workspace", "args")
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without control characters."""
+    """The text on one line, without control characters.
+
+    A secret that they disguise is hidden first: without them nothing would recognize it.
+    """
+    if _CONTROLS.search(text):
+        text = redact_text(text)
     return _GAP.sub(" ", text).strip()
 
 

@@ -109,7 +109,7 @@ _TARGET_TRIM: list[Trim] = [
 
 @room.command(
     "tasks.radar",
-    also="overview view",
+    also="overview view dashboard",
     example=GetRadar(task="TASK-001"),
     lines=radar_lines,
     trim=[

@@ -14,7 +14,7 @@ from longhouse.kernel.registry import Role
 from longhouse.kernel.terminal import pictured
 from longhouse.store.tx import Tx
 from longhouse.thinking.room import room
-from longhouse.thinking.transcripts.access import project_prefix
+from longhouse.thinking.transcripts.access import belongs, project_prefix
 from longhouse.thinking.transcripts.folders import (
     File,
     TranscriptRoot,
@@ -24,7 +24,6 @@ from longhouse.thinking.transcripts.folders import (
 )
 from longhouse.thinking.transcripts.messages import (
     TranscriptHeader,
-    is_below,
     message_of,
     record_of,
 )
@@ -78,7 +77,7 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
         if len(found) >= req.max_items or budget.truncated:
             break
         files += 1
-        if item := _item(root, file, req.mode, prefix, budget):
+        if item := _item(tx, root, file, req.mode, prefix, budget):
             found.append(item)
     if budget.truncated:
         _advise(tx, req, len(found))
@@ -92,13 +91,13 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
 
 
 def _item(
-    root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
+    tx: Tx, root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
 ) -> DigestItem | None:
     """The last message of a session that fits the mode."""
     try:
         with open_file(root, file.name) as (opened, size):
             header, head = _head(opened, size, budget, prefix)
-            if not is_below(header.hints, prefix):
+            if not belongs(tx, header, prefix):
                 return None
             if size <= len(head):
                 start, tail = 0, head

@@ -6,6 +6,7 @@ Unknown and malformed lines are ignored, because clients add new kinds of record
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
@@ -47,6 +48,15 @@ class TranscriptHeader(NamedTuple):
     session: TranscriptSession
     hints: list[str]
     certain: bool
+
+    @property
+    def home(self) -> list[str]:
+        """Where the session began; what its messages say counts only if its client did not say.
+
+        A message may quote anything: a file of this project could name another one.
+        """
+        began = [self.session.cwd] if self.session.cwd else self.hints
+        return [os.path.normpath(one) for one in began]
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:

@@ -68,7 +68,7 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
     root = root_of(tx, req.root_dir)
     with open_file(root, req.ref.path) as (file, size):
         header, _ = beginning(file, size, BytesLeft(_ENDLESS))
-        refuse_foreign(tx, header.hints, req.ref.path)
+        refuse_foreign(tx, header, req.ref.path)
         if req.ref.line is not None:
             found = _by_line(file, size, req)
         else:
