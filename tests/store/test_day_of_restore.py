@@ -237,8 +237,8 @@ def test_a_dump_of_the_database_answers_every_read_as_the_store_did(
     """As the manual says. What a host here printed and has not sent yet is in its folder."""
     rich(lh)
     before, dump = answers(lh), tmp_path / "longhouse.dump"
-    take = [programs() / "pg_dump", "--format=custom", f"--file={dump}", postgres_url]
-    bring = [programs() / "pg_restore", f"--dbname={fresh_postgres_url}", dump]
+    take = [str(programs() / "pg_dump"), "--format=custom", f"--file={dump}", postgres_url]
+    bring = [str(programs() / "pg_restore"), f"--dbname={fresh_postgres_url}", str(dump)]
     for argv in (take, bring):
         subprocess.run(argv, check=True)
     with on_postgres(fresh_postgres_url, lh.house.settings.dir, lh) as other:
