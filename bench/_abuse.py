@@ -16,12 +16,17 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
+from string import Template
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 LIST = ["y"] * 200_000
 WORKSPACES = 40
-ROUTING = {"mcp-protocol-version": "2025-06-18"}
+PROTOCOL = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": PROTOCOL,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 class Target(NamedTuple):
@@ -57,23 +62,28 @@ def bearer(target: Target, number: int) -> str:
 
 
 def call(cmd: str, **args: Any) -> Callable[[Target, int], bytes]:
-    """A call; text arguments may name what is in the target and the number of the request."""
+    """A call; `$` words in it stand for what is in the target, and the number of the request."""
+    text = json.dumps(args)
 
     def made(target: Target, number: int) -> bytes:
-        given = {"artifact": target.artifact, "folder": target.folder, "number": number}
-        given["workspace"] = f"crowd-{number % WORKSPACES}"
-        filled = {k: v.format(**given) if isinstance(v, str) else v for k, v in args.items()}
-        body = json.dumps(filled).encode()
-        return wire(target, "POST", f"/call/{cmd}", body, authorization=bearer(target, number))
+        body = text
+        if "$" in text:
+            given = {"artifact": target.artifact, "folder": target.folder, "number": number}
+            body = Template(text).substitute(given, crowd=f"crowd-{number % WORKSPACES}")
+        path = f"/call/{cmd}"
+        return wire(target, "POST", path, body.encode(), authorization=bearer(target, number))
 
     return made
 
 
-def message(method: str, **params: Any) -> Callable[[Target, int], bytes]:
+def message(method: str, **meta: Any) -> Callable[[Target, int], bytes]:
+    """A message that only the SDK answers."""
+    params = {"_meta": META | meta}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    routing = {"mcp-protocol-version": PROTOCOL, "mcp-method": method}
 
     def made(target: Target, number: int) -> bytes:
-        more = {"authorization": bearer(target, number), **ROUTING}
+        more = {"authorization": bearer(target, number), **routing}
         return wire(target, "POST", "/mcp", body, **more)
 
     return made
@@ -90,17 +100,17 @@ def knock(target: Target, number: int) -> bytes:
 
 
 WAYS = {
-    "artifact": Abuse(60, call("docs.artifact.show", id="{artifact}", offset_bytes=0)),
-    "transcripts": Abuse(60, call("docs.transcripts.search", query="never", root_dir="{folder}")),
+    "artifact": Abuse(60, call("docs.artifact.show", id="$artifact", offset_bytes=0)),
+    "transcripts": Abuse(60, call("docs.transcripts.search", query="never", root_dir="$folder")),
     "streams": Abuse(500, stream),
     "tasks": Abuse(16, call("tool.task_spawn", tool="docs.show", args={"doc_kind": "notes"})),
     "bodies": Abuse(16, call("vcs.notes.commit", content="x", meta={"list": LIST})),
-    "messages": Abuse(16, message("tools/call", name="docs", arguments={"args": {"list": LIST}})),
+    "messages": Abuse(16, message("tools/list", list=LIST)),
     "lists": Abuse(100, message("tools/list")),
     "reads": Abuse(200, call("status")),
     "two": Abuse(200, call("status")),
-    "writes": Abuse(200, call("vcs.notes.commit", content="note {number}")),
-    "workspaces": Abuse(200, call("vcs.notes.commit", content="note", workspace="{workspace}")),
+    "writes": Abuse(200, call("vcs.notes.commit", content="note $number")),
+    "workspaces": Abuse(200, call("vcs.notes.commit", content="note", workspace="$crowd")),
     "errors": Abuse(200, call("task.lst", plann="PLAN-1")),
     "waits": Abuse(380, call("jobs.wait", job="JOB-001", timeout_ms=20_000, workspace="calm")),
     "knocks": Abuse(200, knock, reconnects=True),

@@ -9,6 +9,7 @@ from longhouse.crew.identity import TOKEN
 from longhouse.kernel.redact import HIDDEN
 from tests.kit import Lh
 
+
 def build(lh: Lh) -> None:
     """Two agents, one of whom wrote to the other."""
     lh.kept["agent_token"] = lh("agents.register", name="amber-otter")["agent_token"]

@@ -66,7 +66,7 @@ def test_a_status_is_idle_or_live_with_the_current_job(lh: Lh) -> None:
     assert error["code"] == "INVALID_INPUT"
 
 
-@pytest.mark.proves("DEL-071", "DEL-072")
+@pytest.mark.proves("DEL-071", "DEL-072", "MEM-051")
 @pytest.mark.parametrize(
     "asked, given", [(None, 20_000), (1, 1_000), (5_000, 5_000), (10**12, 300_000)]
 )
@@ -113,6 +113,17 @@ def test_a_busy_claim_does_not_make_a_runner_look_alive(lh: Lh, clock: ManualClo
         lh("jobs.report", **fence, message="very much alive", kind=kind)
         assert lh("jobs.radar")["runner_status"]["status"] == "offline"
         assert lh("open", id="runner:r1")["status"] == "offline"
+
+
+@pytest.mark.proves("MEM-051")
+def test_a_lease_keeps_the_time_of_its_first_beat(lh: Lh, clock: ManualClock) -> None:
+    first = clock.now_ms()
+    beat(lh)
+    for status in ("live", "idle", "live"):
+        clock.advance(7_000)
+        lh("jobs.runner.heartbeat", runner_id="r1", status=status)
+        lease = lh("open", id="runner:r1")["lease"]
+        assert (lease["created_at_ms"], lease["updated_at_ms"]) == (first, clock.now_ms())
 
 
 @pytest.mark.proves("MEM-051", "MEM-059")

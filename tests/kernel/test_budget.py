@@ -215,6 +215,7 @@ def test_below_the_smallest_answer_the_budget_is_clamped_to_it(max_chars: int) -
     assert fitted.result["budget"]["max_chars"] == chars(fitted.result)
 
 
+@pytest.mark.proves("MEM-295")
 def test_bytes_are_counted_in_utf8_and_characters_are_not() -> None:
     text = "é" * 100
     assert fit({"text": text}, Budget(max_chars=130)).codes == ()
@@ -223,6 +224,7 @@ def test_bytes_are_counted_in_utf8_and_characters_are_not() -> None:
     assert len(msgspec.json.encode(fitted.result)) <= 130 + len('"budget":') + 80
 
 
+@pytest.mark.proves("MEM-295")
 def test_in_json_a_line_is_a_row_at_any_depth() -> None:
     result = {"rows": [{"id": n, "inner": [{"id": m} for m in range(2)]} for n in range(5)]}
     fit(result, Budget(max_chars=20_000, max_lines=7), [Pop("rows")])

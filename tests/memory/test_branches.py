@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from longhouse.kernel.registry import Role
@@ -30,7 +32,11 @@ def test_the_first_branch_brings_main_with_it(lh: Lh) -> None:
     assert (other["base_branch"], other["base_seq"]) == ("main", now)
     lh("vcs.notes.commit", target="TASK-001", content="c")
     lh("vcs.checkout", ref="task/TASK-001")
-    assert branch(lh, "idea/d")["base_branch"] == "task/TASK-001"
+    made = branch(lh, "idea/d")
+    assert made["base_branch"] == "task/TASK-001"
+    _, rows = state(lh)
+    (told,) = [row for row in rows if (row["subject"], row["kind"]) == ("idea/d", "branch_created")]
+    assert json.loads(told["data"]) == {name: made[name] for name in ("base_branch", "base_seq")}
 
 
 @pytest.mark.proves("MEM-131")
@@ -129,7 +135,9 @@ def test_content_that_the_base_lacks_is_deleted_by_force_alone_and_can_be_restor
     assert ref in envelope["error"]["message"]
     assert state(lh) == before
     assert "can be restored" in str(envelope["actions"])
-    kept = lh("vcs.branch.delete", name="idea/a", force=True)["kept_as"]
+    gone = lh("vcs.branch.delete", name="idea/a", force=True)
+    kept = gone["kept_as"]
+    assert (gone["name"], gone["deleted"]) == ("idea/a", True)
     for_good = lh.envelope("vcs.branch.delete", name=kept)
     assert for_good["error"]["code"] == "CONFLICT"
     assert "delete it for good" in str(for_good["actions"])

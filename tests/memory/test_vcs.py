@@ -78,6 +78,15 @@ def test_tags_name_commits(lh: Lh) -> None:
     assert lh.refused("vcs.tag.create", name="v3", **{"from": "notes@999"})["code"] == "UNKNOWN_ID"
 
 
+@pytest.mark.proves("MEM-183")
+def test_a_branch_may_be_reset_to_the_last_commit_that_it_has_of_its_base(lh: Lh) -> None:
+    lh("system.init")
+    last = lh("vcs.commit", artifact="1", message="one")["ref"]
+    assert last == f"notes@{branch(lh, 'idea/a')['base_seq']}"
+    lh("vcs.checkout", ref="idea/a")
+    assert lh("vcs.reset", ref=last)["current"] == last
+
+
 @pytest.mark.proves("MEM-182", "MEM-183")
 def test_a_reset_moves_the_pointer_and_the_reflog_tells(lh: Lh) -> None:
     first = lh("vcs.commit", artifact="1", message="one")["ref"]

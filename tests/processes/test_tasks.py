@@ -9,7 +9,7 @@ import pytest
 
 from tests.contracts.world import fingerprint
 from tests.kit import Lh
-from tests.processes.kit import HOST, Runner, ended, out, running, spawned
+from tests.processes.kit import HOST, Runner, allow, ended, out, running, spawned
 
 
 def status(lh: Lh, task_id: str) -> dict:
@@ -318,3 +318,18 @@ def test_a_second_cancel_leaves_the_first_reason(lh: Lh) -> None:
         second = lh("tool.task_cancel", task_id=task, reason="second")["task"]
         assert (first["cancel_reason"], second["cancel_reason"]) == ("first", "first")
         assert second["next_seq"] == first["next_seq"]
+
+
+@pytest.mark.proves("TTA-015")
+def test_the_contracts_word_for_a_tool_is_taken_at_spawn(lh: Lh) -> None:
+    allow(lh)
+    args = {"command": "make test", "cwd": "src"}
+    envelope = lh.envelope("tool.task_spawn", tool_name="bash", args=args, title="Tests")
+    assert envelope["success"], envelope["error"]
+    assert [one["code"] for one in envelope["warnings"]] == ["UNDERSTOOD"]
+    task = envelope["result"]["task_id"]
+    first = lh("tool.task_stream_events", task_id=task)["frames"][0]
+    assert (first["tool_name"], first["args"], first["cwd"]) == ("bash", args, "src")
+    assert (first["title"], first["execution_mode"]) == ("Tests", "pipes")
+    refused = lh.refused("tool.task_spawn", tool="bash", tool_name="exec", args=args)
+    assert refused["code"] == "INVALID_INPUT", "two names for one field"

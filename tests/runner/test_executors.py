@@ -95,6 +95,24 @@ def test_codex_goes_on_in_its_session_and_reaches_a_server_elsewhere(tmp_path: P
     assert plan.env == {"LONGHOUSE_MCP_TOKEN": "lh_secret"}
 
 
+@pytest.mark.parametrize(
+    "sandbox, base", [("read-only", ":read-only"), ("workspace-write", ":workspace"), ("full", "")]
+)
+def test_codex_denies_its_commands_the_hidden_folders_unless_it_may_do_anything(
+    tmp_path: Path, sandbox: str, base: str
+) -> None:
+    import tomllib
+
+    store = tmp_path / "store"
+    settings = given(planned(Codex("codex"), tmp_path, hidden=(store,), sandbox=sandbox))
+    assert settings.get("default_permissions") == ('"longhouse"' if base else None)
+    if base:
+        profile = tomllib.loads("x = " + settings["permissions.longhouse"])["x"]
+        assert profile == {"extends": base, "filesystem": {str(store.resolve()): "deny"}}
+    plain = given(planned(Codex("codex"), tmp_path, sandbox=sandbox))
+    assert not plain.keys() & {"default_permissions", "permissions.longhouse"}
+
+
 @pytest.mark.proves("DEL-030")
 def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
     tmp_path: Path,

@@ -14,6 +14,7 @@ from longhouse.store.artifacts import Artifacts, QuotaExceeded, artifacts_of
 from longhouse.store.artifacts.folder import FolderBlobs
 from longhouse.store.artifacts.growing import GrowingLog
 from longhouse.store.artifacts.raw import refuse_tokens_at
+from longhouse.store.artifacts.sweep import expire
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Call, LogRow, Tx, sql
@@ -132,18 +133,43 @@ def test_the_list_pages_newest_first_and_says_what_is_used(lh: Lh) -> None:
     assert page["usage"]["used_bytes"] == 15
 
 
-def test_who_adds_it_again_for_longer_prolongs_it_and_the_log_says_until_when(lh: Lh) -> None:
-    def events() -> list[tuple[str, Any]]:
-        found = lh.house.db.read("acme", lambda tx: tx.all(sql.log_after, after=0, limit=99), CALL)
-        rows = [LogRow.from_row(row) for row in found if row["stream"] == "artifacts"]
-        return [(row.kind, row.data.get("expires_at_ms")) for row in rows]
+def logged(lh: Lh) -> list[LogRow]:
+    """What the log says about artifacts."""
+    found = lh.house.db.read("acme", lambda tx: tx.all(sql.log_after, after=0, limit=99), CALL)
+    return [LogRow.from_row(row) for row in found if row["stream"] == "artifacts"]
 
+
+def test_the_log_tells_of_a_log_that_grows_and_is_sealed_and_of_what_expires(lh: Lh) -> None:
+    made = grow(lh, [b"all of it"])
+    lh("docs.artifact.add", name="a", content="old", expires_in_s=60)
+    lh.clock.advance(61_000)
+    assert writing(lh, lambda tx: expire(tx, ())) == 1
+    told = [(row.subject, row.kind) for row in logged(lh)]
+    assert told == [
+        (made.handle, "begun"),
+        (made.handle, "sealed"),
+        ("ART-002", "added"),
+        ("ART-002", "expired"),
+    ]
+    assert logged(lh)[-1].data == {"digest": hashlib.sha256(b"old").hexdigest()}
+
+
+def test_opening_an_artifact_shows_its_first_4_kib_and_where_it_goes_on(lh: Lh) -> None:
+    lh("docs.artifact.add", name="a", content="x y " * 2_000)
+    shown = lh("open", id="ART-001")
+    assert text_of(shown) == "x y " * 1_024
+    rest = lh("docs.artifact.show", id="ART-001", offset_bytes=shown["next_cursor"])
+    assert text_of(rest) == "x y " * 976
+
+
+def test_who_adds_it_again_for_longer_prolongs_it_and_the_log_says_until_when(lh: Lh) -> None:
     now = lh.clock.now_ms()
     for seconds, until in ((60, 60_000), (30, 60_000), (90, 90_000), (None, None), (60, None)):
         more = {} if seconds is None else {"expires_in_s": seconds}
         made = lh("docs.artifact.add", name="a", content="x", **more)["artifact"]
         assert made.get("expires_at_ms") == (until and now + until)
-    assert events()[1:] == [("prolonged", now + 90_000), ("prolonged", None)]
+    told = [(row.kind, row.data.get("expires_at_ms")) for row in logged(lh)]
+    assert told[1:] == [("prolonged", now + 90_000), ("prolonged", None)]
 
 
 @pytest.mark.parametrize("within", [0, 1, 20, 40, 60])

@@ -107,6 +107,31 @@ def test_lines_are_those_of_the_stream(
         assert piece.offset == start
 
 
+@given(views(TEXTS), st.integers(1, 6), st.integers(1, 5), st.integers(1, 4), st.integers(4, 12))
+def test_lines_take_no_more_bytes_than_are_allowed(
+    made: tuple[ArtifactView, bytes], first: int, count: int, block: int, most: int
+) -> None:
+    view, _ = made
+    before, module._BLOCK = module._BLOCK, block
+    try:
+        piece, last = view.lines(first, count, most), view.last_lines(count, most)
+    finally:
+        module._BLOCK = before
+    assert len(piece.data) <= most
+    assert len(last.data) <= most
+    assert piece.data or first > 1 or not view.read(0, 1).data
+
+
+def test_a_line_in_the_gap_is_said_to_be_skipped() -> None:
+    stream = b"a\nb\nc\nd\n"
+    stored, gap = stream[:2] + stream[6:], Gap(2, 4, 2)
+    view = ArtifactView(lambda o, n: stored[o : o + n], len(stream), gap)
+    told = [view.lines(line, 1, 100) for line in range(1, 6)]
+    assert [piece.data for piece in told] == [b"a\n", b"d\n", b"d\n", b"d\n", b""]
+    assert [piece.first_line for piece in told] == [1, 4, 4, 4, 5]
+    assert [piece.skipped for piece in told] == [0, 4, 4, 4, 0]
+
+
 @given(
     st.binary(max_size=60),
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=8),

@@ -179,6 +179,17 @@ def test_what_was_said_twice_is_shown_once(lh: Lh) -> None:
     assert [one["name"] for one in both["projects"]] == [project["name"], "web"]
 
 
+@pytest.mark.proves("MEM-219")
+def test_what_was_said_in_other_words_is_no_repetition(lh: Lh) -> None:
+    session(lh, ("user", "the cache"), ("user", "the cache is cold"), name="a.jsonl")
+    session(lh, ("user", "the cache"), ("user", "the cache is warm"), name="b.jsonl")
+    found = snippets(lh("docs.transcripts.search", query="cache", context_chars=40))
+    assert sorted(found) == ["the cache", "the cache is cold", "the cache is warm"]
+    same_start = "the cache " + "x" * 5_000
+    session(lh, ("user", same_start + "1"), ("user", same_start + "2"), name="c.jsonl")
+    assert len(lh("docs.transcripts.search", query="cache xx")["hits"]) == 2
+
+
 @pytest.mark.proves("MEM-213", "MEM-220", "MEM-225")
 def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
     for number in range(4):
@@ -204,6 +215,7 @@ def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
     assert (foreign["scanned"]["files"], foreign["hits"]) == (1, []), "it was opened, too"
 
 
+@pytest.mark.proves("MEM-221")
 @pytest.mark.parametrize("query", ['say "hi"', "back\\slash", "größe", "a/b", "tab\tbed", "日本"])
 @pytest.mark.parametrize("ascii", [True, False])
 def test_a_query_is_found_however_json_wrote_it(lh: Lh, query: str, ascii: bool) -> None:

@@ -57,7 +57,7 @@ def test_tags_decide_who_sees_a_card_and_else_its_type(lh: Lh) -> None:
     assert seen(lh, "think.query") == wanted
 
 
-@pytest.mark.proves("MEM-005", "MEM-192", "MEM-293", "MEM-003")
+@pytest.mark.proves("MEM-005", "MEM-192", "MEM-293", "MEM-003", "MEM-240")
 @pytest.mark.parametrize("cmd", READS)
 def test_drafts_are_shown_to_who_asks_for_them(lh: Lh, cmd: str) -> None:
     card(lh, "CARD-H1", "hypothesis")
@@ -171,6 +171,30 @@ def test_an_unknown_place_is_refused_with_one_way_on(lh: Lh, where: dict[str, st
     assert refused["error"]["code"] == "UNKNOWN_ID"
     assert len(refused["actions"]) == 1
     lh.run_actions(refused)
+
+
+@pytest.mark.parametrize("cmd", [*READS, "think.card"])
+def test_only_a_task_has_steps_to_look_at(lh: Lh, cmd: str) -> None:
+    made = task(lh)
+    args = {"card": {"text": "x"}} if cmd == "think.card" else {}
+    for step in ("focus", "s:0", made["steps"][0]["step_id"]):
+        refused = lh.refused(cmd, target="PLAN-001", step=step, **args)
+        assert refused["code"] in ("INVALID_INPUT", "UNKNOWN_ID")
+    assert lh(cmd, target=made["id"], step="s:0", **args)
+
+
+@pytest.mark.proves("MEM-169")
+def test_a_context_tells_the_step_that_it_is_about_and_no_other(lh: Lh) -> None:
+    made = task(lh)
+    card(lh, "CARD-H1", "hypothesis", target=made["id"], step="s:1")
+    step = made["steps"][1]["step_id"]
+    place = {"task_id": made["id"], "step_id": step, "path": "s:1"}
+    for asked in ("s:1", step):
+        told = lh("think.context", target=made["id"], step=asked)
+        assert told["step_focus"] == place
+        assert told["stats"] == {"cards": 1, "by_type": {"hypothesis": 1}}
+    assert "step_focus" not in lh("think.context", target=made["id"])
+    assert "step_focus" not in lh("think.context", branch="main")
 
 
 @pytest.mark.proves("MEM-177", "MEM-189", "MEM-194", "MEM-201", "MEM-241", "MEM-266")

@@ -31,12 +31,14 @@ room = Room(
         "mail",
         "sessions",
         "conversation",
+        "documenting",
         "tracked",
         "opening",
         "advice",
         "upkeep",
         "waking",
         "arriving",
+        "asking",
     ),
 )
 sql = Queries("longhouse.crew")

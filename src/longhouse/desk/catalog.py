@@ -123,7 +123,10 @@ def _speaks_of(command: Command, word: str) -> bool:
 
 @room.command(
     "system.cmd.list",
-    also="commands list cmds help.commands tools search find cmd.search cmd.find .commands",
+    also=(
+        "commands list cmds help.commands tools search find system.cmd.search "
+        "system.cmd.find .commands"
+    ),
     op="cmd.list",
     example=ListCommands(prefix="jobs."),
     needs_workspace=False,
@@ -180,7 +183,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
 
 @room.command(
     "system.ops.summary",
-    also="ops summary capabilities",
+    also="ops summary capabilities stats",
     op="ops.summary",
     example=SummariseOps(),
     needs_workspace=False,

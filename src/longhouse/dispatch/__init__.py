@@ -8,6 +8,5 @@ Surfaces contain no rules and reach the rooms only through here.
 
 from longhouse.dispatch.calls import Caller, ClientSession, Observer, Prepared
 from longhouse.dispatch.dispatcher import Dispatcher
-from longhouse.dispatch.turns import Turns
 
-__all__ = ["Caller", "ClientSession", "Dispatcher", "Observer", "Prepared", "Turns"]
+__all__ = ["Caller", "ClientSession", "Dispatcher", "Observer", "Prepared"]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from longhouse.dispatch.meaning import Lesson
+    from longhouse.dispatch.waits import Waits
 
 __all__ = ["LOOP_UNITS", "Dispatcher"]
 
@@ -74,7 +75,8 @@ class Dispatcher:
         self._settled: set[str] = set()
         self._larger: set[tuple[str, str]] = set()
         """Reads that were too much for the loop last time, by workspace and command."""
-        self._waits: dict[asyncio.Event, Caller] = {}
+        self._waits: dict[asyncio.AbstractEventLoop, Waits] = {}
+        """The event loops in which calls wait."""
         self._ending = False
 
     def call(self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()) -> Answer:
@@ -126,7 +128,6 @@ class Dispatcher:
         """Run the handler again whenever the workspace changes, until it answers or times out."""
         while left_s := prepared.wait_left(outcome):
             await self._moved(prepared, left_s)
-            await prepared.caller.turn()
             if prepared.caller.revoked:
                 raise Unauthenticated("this token was revoked or has expired")
             if self._ending:
@@ -140,14 +141,13 @@ class Dispatcher:
         Call it in the event loop.
         """
         self._ending = True
-        for moved in self._waits:
-            moved.set()
+        for waits in self._waits.values():
+            waits.end()
 
     def end_revoked_waits(self) -> None:
         """Refuse the calls that wait under a revoked token. Call it in the event loop."""
-        for moved, caller in self._waits.items():
-            if caller.revoked:
-                moved.set()
+        for waits in self._waits.values():
+            waits.end(lambda caller: caller.revoked)
 
     def portal(self, tool: str, arguments: Any, caller: Caller) -> Answer:
         """Run one portal call; a malformed one is answered with an error."""
@@ -335,7 +335,7 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
-            await prepared.caller.turn()
+            await prepared.caller.turns.take(begun=True)
             return outcome
         key = workspace, prepared.command.cmd
         if self.db.engine.local and not prepared.command.slow and key not in self._larger:
@@ -383,24 +383,19 @@ class Dispatcher:
         """Sleep until the workspace changes, the time is up, or the wait is ended."""
         import asyncio
 
-        workspace, after = prepared.workspace, prepared.seen
+        if self._ending or prepared.caller.revoked:
+            return
         loop = asyncio.get_running_loop()
-        moved = asyncio.Event()
+        waits = self._waits.get(loop)
+        if waits is None:
+            from longhouse.dispatch.waits import Waits
 
-        def hear(name: str, seq: int) -> None:
-            if name == workspace and seq > after:
-                loop.call_soon_threadsafe(moved.set)
-
-        end = self.db.wakeups.listen(hear)
-        self._waits[moved] = prepared.caller
+            waits = self._waits[loop] = Waits(self.db.wakeups)
         try:
-            over = self._ending or prepared.caller.revoked
-            if not over and not self.db.wakeups.wait(workspace, after, 0):
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(moved.wait(), timeout_s)
+            await waits.until_moved(prepared.workspace, prepared.seen, timeout_s, prepared.caller)
         finally:
-            del self._waits[moved]
-            end()
+            if not waits:
+                self._waits.pop(loop, None)
 
     async def _finish_async(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Answer:
         """The same for event loops: a large answer is built on a thread."""

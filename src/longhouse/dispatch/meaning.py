@@ -32,6 +32,9 @@ __all__ = ["Lesson", "ask_back", "choose", "fit", "teach", "unclear"]
 
 _COMMON = tuple(Common.__struct_fields__)
 _IDS = {"TASK-": "task", "PLAN-": "plan"}
+_KINDS = frozenset({"TASK", "PLAN", "JOB", "PROC"})
+_SHOWN_ID = re.compile(r'"([A-Z]{3,4})-001"')
+_TEXTS = frozenset({"title", "text", "note", "prompt", "message", "content", "body", "description"})
 _ANY_NAME = frozenset({"id", "name", "target", "ref", "item", "object"})
 """Names that say nothing of what is named; an id does."""
 _ANY_ID = re.compile(r"[A-Z]{2,9}-[A-Z0-9]{1,15}|[\w.-]{1,40}@[0-9]{1,16}")
@@ -74,9 +77,19 @@ def choose(
 
 
 def unclear(
-    error: LonghouseError, found: Iterable[tuple[int, Command, Mapping[str, Any]]]
+    error: LonghouseError,
+    found: Iterable[tuple[int, Command, Mapping[str, Any]]],
+    args: Mapping[str, Any],
 ) -> LonghouseError:
-    """The refusal of a word, with the commands that it may mean, if they are several."""
+    """The refusal of a word, with the commands that it may mean, if they are several.
+
+    `open` is meant only if something is named that could be opened.
+    """
+    if error.hints and error.hints[0].get("nearest") == "open":
+        if not any(_is_id(value) for value in args.values()):
+            error.hints[0]["nearest"] = None
+            error.recovery = "list the tool's commands with system.cmd.list"
+        return error
     meant = [command.how for _, command, _ in sorted(found, key=lambda one: one[0])][:4]
     if len(meant) > 1:
         error.recovery = f"it may mean {', '.join(meant[:-1])} or {meant[-1]}"
@@ -89,6 +102,7 @@ def _misfit(command: Command, args: Mapping[str, Any]) -> tuple[int, int]:
         fitted, _ = fit(command, dict(args))
         known = {*command.fields(), *_COMMON, "target"}
         strange = sum(name not in known for name in fitted)
+        strange += sum(_is_of_another_kind(command, name, one) for name, one in fitted.items())
         wrong = sum(
             name in known and not takes(command, name, value) for name, value in fitted.items()
         )
@@ -179,7 +193,12 @@ def _understood(
         other = _other(command, said, value, args)
         return (other, _repaired(command, other, value, said)) if other else (name, fixed)
     field = _field(command, said, value, args)
-    return (field, _repaired(command, field, value, said)) if field else (name, value)
+    if field is None:
+        return name, value
+    fixed = _repaired(command, field, value, said)
+    if not takes(command, field, fixed) and (other := _other(command, field, value, args)):
+        return other, value
+    return field, fixed
 
 
 def _other(command: Command, said: str, value: Any, args: Mapping[str, Any]) -> str | None:
@@ -208,8 +227,9 @@ def _field(command: Command, said: str, value: Any, args: Mapping[str, Any]) -> 
     found: list[str] = []
     for names in (declared, [*fields_for(said, own)], said_as(said, Common)):
         free = [one for one in dict.fromkeys(names) if one not in args and not _is_time(one)]
-        free = [one for one in free if not (_is_id(value) and one in _parts(command.request))]
-        found += [one for one in free if one in own]
+        free = [one for one in free if not (_is_id(value) and _is_text(command, one))]
+        own_words = {*declared, said.removesuffix("_id")}
+        found += [o for o in free if o in own_words and _may_be_wrong(command, o, value)]
         fitting = [one for one in free if takes(command, one, _repaired(command, one, value))]
         if len(fitting) == 1:
             return fitting[0]
@@ -228,6 +248,17 @@ def _inside(command: Command, name: str) -> tuple[str, dict[str, Any]] | None:
     if name in command.fields() or name in _COMMON:
         return None
     return _objects(command.request).get(snake(name))
+
+
+def _may_be_wrong(command: Command, name: str, value: Any) -> bool:
+    """Whether a value that the field does not take may be meant for it nevertheless."""
+    chosen = _has_choices(command, name) or _kind_of_id(command, name) is not None
+    return chosen or _is_id(value) or not isinstance(value, str)
+
+
+def _is_text(command: Command, name: str) -> bool:
+    """Whether a field holds what somebody writes, and no id of something."""
+    return name in _parts(command.request) or name.rpartition("_")[2] in _TEXTS
 
 
 def _is_id(value: Any) -> bool:
@@ -269,6 +300,20 @@ def _written_out(command: Command, name: str, value: Any) -> str | None:
         return None
     whole = f"{kind}-{int(short['number']):03d}"
     return whole if takes(command, name, whole) else None
+
+
+def _is_of_another_kind(command: Command, name: str, value: Any) -> bool:
+    """Whether this is the id of a task, say, where the ids of processes are taken."""
+    if not isinstance(value, str) or not (kind := _SHORT_ID.fullmatch(value)):
+        return False
+    return bool(kind["kind"]) and kind["kind"].upper() in _KINDS - {*_kinds_shown(command, name)}
+
+
+@cache
+def _kinds_shown(command: Command, name: str) -> frozenset[str]:
+    field = args_schema(command)["properties"].get(name, {})
+    shown = frozenset(_SHOWN_ID.findall(msgspec.json.encode(field).decode()))
+    return shown or _KINDS
 
 
 @cache

@@ -21,6 +21,8 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from longhouse.dispatch.calls import OwnTurns
+
 __all__ = ["Turns"]
 
 LATELY_S = 1.0
@@ -52,6 +54,25 @@ class _Owner:
         self.served_at = self.rests_until = self.used_s = 0.0
 
 
+class _Turns(OwnTurns):
+    """The turns of one owner among others."""
+
+    __slots__ = ("_all", "_name")
+
+    def __init__(self, turns: Turns, name: str) -> None:
+        self._all = turns
+        self._name = name
+
+    async def take(self, *, begun: bool = False) -> None:
+        await self._all.take(self._name, begun=begun)
+
+    def charge(self, used_s: float) -> None:
+        self._all.charge(self._name, used_s)
+
+    def line_up(self, moved: asyncio.Future[None]) -> None:
+        self._all.line_up(self._name, moved)
+
+
 class Turns:
     """The turns in one event loop; nobody rests because of `guests`, but they rest for others."""
 
@@ -65,8 +86,13 @@ class Turns:
         self._waiting: dict[str, _Owner] = {}
         self._serving: _Owner | None = None
         """Whose step is in this round of the loop."""
+        self._in_line: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._count = 0
+
+    def of(self, name: str) -> OwnTurns:
+        """The turns of one owner."""
+        return _Turns(self, name)
 
     async def take(self, name: str, *, begun: bool = False) -> None:
         """Return when it is this owner's turn: at once, if nobody's step is in this round.
@@ -80,14 +106,29 @@ class Turns:
                 self._serve(owner, now)
                 return
         turn = asyncio.get_running_loop().create_future()
+        self.line_up(name, turn, begun=begun)
+        await turn
+
+    def line_up(self, name: str, turn: asyncio.Future[None], *, begun: bool = False) -> None:
+        """Resolve a future when it is this owner's turn; one that is in line already stays there."""
+        if turn in self._in_line or turn.done():
+            return
+        self._in_line.add(turn)
+        owner = self._owners.get(name) or _Owner(name)
         self._waiting[name] = self._owners[name] = owner
         if begun:
             owner.waiting.appendleft(_Request(turn, begun))
         else:
             owner.waiting.append(_Request(turn, begun))
         if self._serving is None and self._timer is None:
-            self._next()
-        await turn
+            self._timer = asyncio.get_running_loop().call_later(0, self._next)
+
+    def charge(self, name: str, used_s: float) -> None:
+        """Make an owner rest for what was computed for it outside its own steps."""
+        owner, now = self._owners.get(name), self._clock()
+        if owner is not None and not self._is_alone(owner, now):
+            since = max(now, owner.rests_until)
+            owner.rests_until = min(since + REST * used_s, now + MOST_REST_S)
 
     def _serve(self, owner: _Owner, now: float) -> None:
         """Let an owner's step begin, and look at what it used in the next round."""
@@ -110,6 +151,7 @@ class Turns:
             self._serving = None
         while owner := self._pick(now):
             request = owner.waiting.popleft()
+            self._in_line.discard(request.turn)
             if not owner.waiting:
                 del self._waiting[owner.name]
             if not request.turn.done():  # otherwise it was given up

@@ -136,7 +136,7 @@ def tail_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
 
 @room.command(
     "jobs.tail",
-    also="logs log events follow history output",
+    also="logs log events follow history output stdout",
     example=TailJob(job="JOB-001"),
     lines=tail_lines,
     trim=[

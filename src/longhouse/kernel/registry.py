@@ -93,9 +93,14 @@ class Command(msgspec.Struct, frozen=True, eq=False):
         return self.writes or asks_to_write(args, self.writes_with)
 
     def may_be_guessed(self, args: Mapping[str, Any]) -> bool:
-        """Whether a call under other names than its own is carried out: it reads, or adds."""
+        """Whether a call under other names than its own is carried out: it reads, or adds.
+
+        One that says nothing but a word, and would act on the task in focus, is asked about.
+        """
         if not self.writes_given(args):
             return True
+        if not args and "task" in self.fields():
+            return False
         return self.additive and not any(args.get(name) for name in _FORCES)
 
     @property
@@ -321,9 +326,10 @@ class Registry:
         op = (op or ("call" if cmd else "")).strip().lower()
         if op == "call":
             if not cmd or not cmd.strip():
-                example = next((c for c in self if c.portal == tool), None)
-                shown = f"; fix: cmd={example.cmd}" if example else ""
-                raise InvalidInput(f"cmd: expected a command of {tool} (missing){shown}")
+                raise InvalidInput(
+                    f"cmd: expected a command of {tool} (missing)",
+                    recovery=f"choose one from system op=cmd.list args.prefix={tool}.",
+                )
             command = self.get(cmd)
             if command.portal != tool:
                 raise UnknownCmd(

@@ -28,8 +28,9 @@ _VERBS = {
     "edit": "update modify change amend",
     "search": "find grep query lookup",
 }
-_ADDING = frozenset(["add", "create", "new", "write", "post", "make", "send", "leave"])
-_LOOKING = frozenset(["get", "show", "check", "read", "list", "view", "see", "fetch", "print"])
+_ADDING_WORDS = "add create new write post make send leave store save record append"
+_LOOKING_WORDS = "get show check read list view see fetch print retrieve search find query load"
+_ADDING, _LOOKING = (frozenset(words.split()) for words in (_ADDING_WORDS, _LOOKING_WORDS))
 _FILLERS = frozenset(["a", "an", "the", "my", "of", "to", "for", "what", "is", "me", "do", "bd"])
 _NOUNS = {
     "tool": ("process", "proc", "shell", "bash", "terminal", "pane"),
@@ -42,9 +43,10 @@ _FIELDS = (
     "title name subject label heading",
     "text query q search pattern term keywords",
     "status state",
-    "limit count n max max_results page_size top",
+    "limit count n max max_results n_results page_size top",
     "from source src base",
     "to target dest destination into target_id",
+    "parent under parent_id",
     "rel relation relationship relation_type relationtype link_type edge_type type",
     "scope path file",
     "paths scope files",

@@ -85,7 +85,7 @@ def make_commit(tx: Tx, req: MakeCommit) -> Committed:
 
 @room.command(
     "vcs.log",
-    also="history commits show",
+    also="history commits",
     example=LogCommits(),
     trim=[
         Clip("commits.artifact", 200),

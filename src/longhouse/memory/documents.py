@@ -9,7 +9,6 @@ from longhouse.kernel.trim import clip_text
 from longhouse.memory.branches import ensure_branch, view_of
 from longhouse.memory.entries import append_entry, page_of
 from longhouse.memory.room import room, sql
-from longhouse.memory.sequential import derive
 from longhouse.memory.targeting import current_branch, scope
 from longhouse.memory.types.documents import (
     CommitNote,
@@ -34,7 +33,8 @@ MOST_ECHOED = 200
     also=(
         "note notes vcs.notes.add vcs.notes.create vcs.note.add vcs.notes.write "
         "vcs.notes.append notes.commit notes.add notes.create docs.write docs.add "
-        "docs.append docs.create docs.note memory.add memory.save docs.notes.commit"
+        "docs.append docs.create docs.note memory.add memory.save docs.notes.commit "
+        "docs.save"
     ),
     op="notes.commit",
     writes=True,
@@ -64,7 +64,7 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     "docs.show",
     also=(
         "read get view open cat notes.show notes.read notes.get vcs.notes.show "
-        "vcs.notes.list vcs.notes.read"
+        "vcs.notes.list vcs.notes.read tasks.notes"
     ),
     op="show",
     example=ShowDocument(doc_kind="notes", limit=20),
@@ -81,6 +81,8 @@ def show_document(tx: Tx, req: ShowDocument) -> Page:
     where = scope(tx, req.doc_kind, target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     entries, pagination = page_of(tx, view, cursor=req.cursor, limit=req.limit)
+    from longhouse.memory.sequential import derive  # not needed to write
+
     return Page(
         branch=where.branch,
         doc=where.doc,
@@ -92,7 +94,7 @@ def show_document(tx: Tx, req: ShowDocument) -> Page:
 
 @room.command(
     "docs.list",
-    also="ls all notes.list",
+    also="ls all notes.list documents",
     op="list",
     example=ListDocuments(),
     trim=[Pop("docs", leave=1)],

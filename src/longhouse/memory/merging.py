@@ -72,7 +72,7 @@ def diff_documents(tx: Tx, req: DiffDocument) -> DocumentDiff:
 
 @room.command(
     "docs.merge",
-    also="notes.merge join",
+    also="notes.merge join vcs.merge",
     op="merge",
     writes=True,
     idempotent=True,

@@ -35,7 +35,7 @@ def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
     """Notify an agent or a job when matching tasks end; operators only."""
     if (req.agent is None) == (req.job is None):
         raise InvalidInput(
-            "agent: name who to notify, an agent or a job; fix: agent=amber-otter",
+            "agent: name who to notify, an agent or a job",
             recovery="pass either agent or job",
         )
     refuse_secret("name", req.name)

@@ -35,7 +35,7 @@ __all__ = ["GroupCommit", "Work"]
 T = TypeVar("T")
 
 MAX_BATCH = 256
-SHARE = 8
+SHARE = 4
 """How many writes of one owner are in a batch, if others have written lately."""
 LATELY_S = 1.0
 MAX_PATIENCE_S = 0.005

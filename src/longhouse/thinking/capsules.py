@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
 from longhouse.kernel.envelope import action_for
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.lines import command_line
+from longhouse.kernel.lines import cell, command_line
 from longhouse.store.tx import Tx
 from longhouse.thinking.places import Place
 from longhouse.thinking.types.cards import Card, ShowPlaybook
@@ -111,7 +112,10 @@ def _otherwise(tx: Tx, cards: list[Card]) -> list[Suggestion]:
 
 
 def pack_lines(result: dict[str, Any]) -> list[str]:
-    """One line of state with the ref, one line per reason, then the next calls."""
+    """One line of state with the ref, the reasons and what to do, then the cards and entries.
+
+    The next calls come last.
+    """
     capsule = result["capsule"]
     where = capsule["where"]
     step = where.get("step_focus")
@@ -125,12 +129,43 @@ def pack_lines(result: dict[str, Any]) -> list[str]:
     return [
         " | ".join(parts),
         *(f"~ {why['code']} {why['message']}" for why in capsule["why"]),
+        *_engine_lines(result, [why["message"] for why in capsule["why"]]),
+        *_card_lines(result),
+        *_entry_lines(result),
         *(
             command_line(one["call"]["tool"], one["call"]["args"], default_workspace=None)
             for one in calls
             if one
         ),
     ]
+
+
+def _engine_lines(result: dict[str, Any], told: list[str]) -> Iterator[str]:
+    engine = result.get("engine") or {}
+    for one in engine.get("signals", ()):
+        if one["message"] not in told:
+            yield f"~ {one['code']} {one['message']}"
+    for one in engine.get("actions", ()):
+        about = " ".join(ref["id"] for ref in one["refs"])
+        yield f"> {one['kind']} {about} {cell(one['title'], 120)}"
+
+
+def _card_lines(result: dict[str, Any]) -> Iterator[str]:
+    """Each card of the answer once, wherever it stands."""
+    signals, frontier = result.get("signals") or {}, result.get("frontier") or {}
+    parts = [result.get("candidates"), result.get("cards"), *signals.values(), *frontier.values()]
+    cards = [card for part in parts if isinstance(part, list) for card in part]
+    for card in {card["id"]: card for card in cards}.values():
+        title = cell(card.get("title") or card.get("text") or "", 120)
+        yield f"{card['id']} {card['type']} ({card['status']}) {title}"
+
+
+def _entry_lines(result: dict[str, Any]) -> Iterator[str]:
+    docs = ((name, result.get(name) or {}) for name in ("notes", "trace"))
+    for name, part in docs:
+        for entry in part.get("entries", ()):
+            said = cell(entry.get("title") or entry.get("content") or "", 120)
+            yield f"{entry['ref']} {said}" if "ref" in entry else f"{name}@{entry['seq']} {said}"
 
 
 TRIM_ENGINE: list[Trim] = [

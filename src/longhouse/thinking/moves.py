@@ -64,7 +64,11 @@ def link(tx: Tx, req: Link) -> Linked:
 
 @room.command(
     "think.set.status",
-    also="resolve close think.card.close think.update.status think.status.set status",
+    also=(
+        "resolve close think.card.close think.update.status think.status.set status "
+        "confirm:status=confirmed refute:status=rejected reject:status=rejected "
+        "accept:status=accepted"
+    ),
     writes=True,
     idempotent=True,
     example=SetStatus(status="closed", targets=["CARD-H1"]),

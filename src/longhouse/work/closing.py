@@ -55,7 +55,10 @@ def verify(tx: Tx, req: Verify) -> StepMoved:
 
 @room.command(
     "tasks.done",
-    also="tasks.step.done tasks.step.complete tasks.step.finish check.off tick step.check",
+    also=(
+        "tasks.step.done tasks.step.complete tasks.step.finish tasks.check.off tick "
+        "tasks.step.check"
+    ),
     writes=True,
     example=Done(task="TASK-001"),
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,10 +13,11 @@ from typing import Any
 import pytest
 
 from longhouse.kernel.errors import Conflict, Unreachable
+from longhouse.runner.host.client import running_host
 from longhouse.runner.tool_tasks.speaker import TaskSpeaker
 from longhouse.runner.tool_tasks.story import Story
 from tests.runner.kit import Rig
-from tests.runner.processes import until
+from tests.runner.processes import alive, until
 from tests.runner.tool_tasks.test_speaker import Speaking
 
 
@@ -29,12 +32,13 @@ def after(at: Speaking, act: Callable[[str, dict[str, Any]], None]) -> None:
     """Have something happen between the server's answer and the moment when the runner has it."""
     request = at.rig.wire.request
 
-    def answered(*words: Any, **more: Any) -> Any:
-        reply = request(*words, **more)
-        act(*at.rig.wire.calls[-1])
+    def answered(*words: Any, body: bytes, **more: Any) -> Any:
+        reply = request(*words, body=body, **more)
+        call = json.loads(body)["params"]["arguments"]
+        act(call["cmd"], call["args"])
         return reply
 
-    at.rig.wire.request = answered  # type: ignore[method-assign]
+    at.rig.wire.request = answered  # type: ignore[assignment,method-assign]
 
 
 def ends(args: dict[str, Any]) -> bool:
@@ -78,6 +82,28 @@ def test_a_part_of_the_speaker_that_met_a_defect_goes_on(
 
     setattr(at.speaker, part, defective)
     assert at.ended(at.spawn("echo", "said"))["exit_code"] == 0
+
+
+def test_a_folder_that_was_moved_away_leaves_its_tasks_to_nobody_and_others_run(
+    at: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.tool_tasks.speaker.WATCH_MS", 50)
+    at.spawn("sleep", "300")
+    until(lambda: at.speaker.is_busy, "it was claimed")
+    folder = at.rig.context.home / "tasks" / "acme"
+    until((folder / "PROC-001" / "journal.jsonl").exists, "it was started")
+    first = running_host(folder)
+    assert first
+    moved = folder.rename(folder.with_name("moved"))
+    try:
+        assert at.ended(at.spawn("echo", "said"))["exit_code"] == 0
+        hosts = {one["host_id"]: one["unfinished"] for one in at.rig("tool.host_list")["hosts"]}
+        assert hosts.pop(first["host_id"]) == 1  # nobody speaks for it: soon it counts as silent
+        assert list(hosts.values()) == [0]
+    finally:
+        assert running_host(moved) == first
+        os.kill(first["pid"], signal.SIGTERM)
+        until(lambda: not alive(first["pid"]), "the moved host has left")
 
 
 CALLS = (

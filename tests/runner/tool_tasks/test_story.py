@@ -138,7 +138,7 @@ def test_no_byte_is_told_twice_or_left_out_however_often_runners_die(
     assert sum(one["bytes"] for one in server.frames if "chunk" in one) <= 30_000
 
 
-@pytest.mark.proves("TTA-032")
+@pytest.mark.proves("TTA-032", "TTA-014")
 def test_output_comes_before_the_operation_that_came_after_it(tmp_path: Path) -> None:
     folder, server = Folder(tmp_path), Told()
     folder.write("stdout", b"before\n")
@@ -183,7 +183,7 @@ def test_two_streams_are_told_in_one_order_by_every_process(tmp_path: Path) -> N
         for seed in range(6)
     }
     (only,) = told
-    assert json.loads(only) == ["tool_stdout_delta", "tool_stderr_delta"]
+    assert json.loads(only) == ["tool_stdout", "tool_stderr"]
 
 
 def test_beyond_the_budget_references_become_rarer_the_more_there_is(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ Recipient = Annotated[
 ]
 Subject = Annotated[str, Meta(max_length=200), also("title", "topic")]
 Line = Annotated[str, Meta(max_length=4000)]
-Body = Annotated[str, Meta(max_length=60_000), also("text", "message", "content", "msg")]
+Body = Annotated[str, Meta(max_length=60_000), also("text", "message", "content", "msg", "body_md")]
 Category = Literal["HANDOFF", "BLOCKED", "DECISION", "INFO"]
 Kind = Literal["agent", "person"]
 Status = Literal["idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead"]

@@ -15,11 +15,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.private_files import open_private, read_private, write_private
+from longhouse.kernel.private_files import read_private
 from longhouse.runner.host import launching
+from longhouse.runner.host.folders import SPEC, keep_spec
 from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.holder import boot_id
-from longhouse.runner.host.journal import Journal, Record
+from longhouse.runner.host.journal import JOURNAL, Journal, Record
 from longhouse.runner.host.launching import Begun
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.numbers import is_another
@@ -65,7 +66,7 @@ class HostedTask:
         self.over = False
         self._spec = spec
         self._folder = folder / name
-        self._journal = Journal(self._folder / "journal.jsonl")
+        self._journal = Journal(self._folder / JOURNAL)
         self._logs = [
             Log(self._folder, each, spec["cap_bytes"], hasher) for each in STREAMS[spec["mode"]]
         ]
@@ -111,7 +112,7 @@ class HostedTask:
         }
         spec |= {"made": asked.get("made")}
         spec |= {"grace_ms": asked.get("grace_ms", 5_000), "mark": f"{host_id}/{name}"}
-        _keep_spec(folder / name, json.dumps(spec).encode())
+        keep_spec(folder / name, json.dumps(spec).encode())
         task = cls(folder, name, spec, hasher)
         if groups:
             task._group = groups.make(name, max(task._most_processes, FEW) * THREADS)
@@ -128,9 +129,9 @@ class HostedTask:
 
         A copied folder holds records of the original's tasks: those are not ours to end.
         """
-        if not (folder / name / "journal.jsonl").exists():
+        if not (folder / name / JOURNAL).exists():
             return None
-        spec = json.loads(read_private(folder / name / "spec.json"))
+        spec = json.loads(read_private(folder / name / SPEC))
         if spec["mark"] != f"{host_id}/{name}":
             return None
         task = cls(folder, name, spec, hasher)
@@ -468,17 +469,6 @@ class HostedTask:
         except OSError as error:
             return {"failed": error.strerror}
         return {"failed": refused} if refused else {"bytes": len(data)}
-
-
-def _keep_spec(folder: Path, spec: bytes) -> None:
-    """Write the spec into a task's folder; one that is new has no reader yet."""
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        write_private(folder / "spec.json", spec)
-        return
-    with os.fdopen(open_private(folder / "spec.json", os.O_WRONLY | os.O_CREAT), "wb") as file:
-        file.write(spec)
 
 
 def _close_all(files: list[int]) -> None:

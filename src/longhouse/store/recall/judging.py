@@ -56,9 +56,7 @@ class Judge:
                 self._wanted.setdefault(term, []).append((at, weight))
         self._needed = sum(not one.word.extra for one in weighed)
         self._most = sum(one.idf for one in weighed if not one.word.extra) or 1.0
-        self._out = frozenset(
-            term for word in asked.excluded for term, w in word.terms if w == 1.0
-        )
+        self._out = frozenset(term for word in asked.excluded for term, w in word.terms if w == 1.0)
 
     def judge(self, document: Document) -> Judged | None:
         """How well a document answers; None if it does not."""
@@ -100,7 +98,7 @@ class Judge:
         score = sum(best[word] for word in sorted(best))
         score *= 1 + _CLOSE * self._closeness(places)
         score *= document.trust * (1 + _RECENT * document.seq / self._last)
-        if document.gone:
+        if document.gone and not document.instead:  # else what replaced it comes first
             score *= _GONE
         return Judged(
             document,

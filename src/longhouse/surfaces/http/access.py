@@ -15,7 +15,6 @@ import re
 import socket
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 import anyio
@@ -24,7 +23,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhouse.desk.tokens import digest_of, workspaces_of
-from longhouse.dispatch import Caller, Turns
+from longhouse.dispatch import Caller
+from longhouse.dispatch.turns import Turns
 from longhouse.house import House
 from longhouse.jobs.vouching import claim_of_agent
 from longhouse.kernel.errors import (
@@ -420,5 +420,5 @@ class AccessGate:
             await self._turns.take(identity.owner, begun=True)  # it waited for a thread
         scope[_CALLER] = caller = identity.caller(headers)
         scope[_OWNER] = identity.owner
-        caller.turn = partial(self._turns.take, identity.owner, begun=True)
+        caller.turns = self._turns.of(identity.owner)
         return identity

@@ -64,7 +64,18 @@ class Target(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
 
     task: (
         Annotated[
-            TaskId, also("task_id", "id", "ref", "issue", "issue_id", "issue_key", "key", "ticket")
+            TaskId,
+            also(
+                "task_id",
+                "id",
+                "ref",
+                "issue",
+                "issue_id",
+                "issue_key",
+                "ticket",
+                "number",
+                "issue_number",
+            ),
         ]
         | None
     ) = None

@@ -223,7 +223,7 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
             data-kind="main"
             onClick={() => mark("agents.ack", "Accepted")}
           >
-            Accept
+            Accepted
           </button>
         )}
         {!mine && <Away onClick={props.away}>Dismiss</Away>}
