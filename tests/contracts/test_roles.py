@@ -1,4 +1,4 @@
-"""Nobody is offered what their role may not do, in the actions of an answer or inside its result."""
+"""Nobody is offered what their role may not do, beside an answer's result or inside it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_offered_call_is_one_that_the_role_may_make(lh: Lh, role: Role, pa
             if found := forbidden(lh, action, caller):
                 wrong.append(f"{command.cmd} as {role.name} offers {found}")
     assert not wrong, "\n".join(wrong)
-    assert ran >= 3
+    assert ran
 
 
 @pytest.mark.parametrize("role", list(Role), ids=lambda role: role.name)
@@ -113,9 +113,9 @@ def test_where_a_role_is_missing_the_message_is_offered(lh: Lh) -> None:
         assert action["missing"] == missing
         assert "body" not in args, "what is asked is the caller's to say"
     ada = lh("agents.register", name="ada")["agent_token"]
-    lead = lh("agents.register", name="lee", role="manager")
+    lh("agents.register", name="lee", role="manager")
     sent = lh("agents.send", agent="ada", agent_token=ada, to="role:manager", subject="x", body="y")
-    assert sent["messages"][0]["to_agent"] == "lee" and lead
+    assert sent["messages"][0]["to_agent"] == "lee"
     viewer = lh.house.dispatcher.portal("jobs", asked, Caller(Role.VIEWER))
     assert not viewer.envelope["actions"], "a viewer may not send it either"
 
