@@ -54,7 +54,8 @@ class RoutingRefused(Conflict):
 )
 def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
     """Claim a job or, without `job`, the next one that this runner may run."""
-    require_bound(tx, req.projects)
+    if req.projects is not None or req.agent_digest:  # a program will work on it, somewhere
+        require_bound(tx, req.projects)
     chooser = Chooser(tx, req.runner_id)
     before = _named(tx, req, req.job, chooser) if req.job else _next(tx, req, chooser)
     while before is not None and (why := hold_back(tx, before)):

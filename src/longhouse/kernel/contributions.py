@@ -33,6 +33,7 @@ __all__ = [
     "Recognizer",
     "Recoverer",
     "Refusal",
+    "Searchable",
     "TargetResolver",
     "Tidier",
     "Voucher",
@@ -117,6 +118,18 @@ class Refusal(NamedTuple):
     command: Command | None
     args: Mapping[str, Any]
     has_session: bool
+
+
+class Searchable(NamedTuple):
+    """Rows of a room that search finds.
+
+    `rows(tx, after, limit)` lists the seqs above one at which something is to be indexed. `read(tx,
+    seqs, look)` reads back what the room has there, as documents, without what `look` must not see.
+    """
+
+    kind: str
+    read: Callable[[Any, Any, Any], Iterable[Any]]
+    rows: Callable[[Any, int, int], Iterable[int]]
 
 
 Recoverer = Callable[[Refusal], Iterable[Suggestion]]

@@ -168,7 +168,7 @@ class InvalidName(InvalidInput):
 
 
 class BudgetExceeded(InvalidInput):
-    """The call asks for more than its budget profile allows."""
+    """The call asks for more rows than its budget profile allows."""
 
     code = "BUDGET_EXCEEDED"
 

@@ -15,6 +15,7 @@ import msgspec
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.names import field_meant, nearest
+from longhouse.kernel.values import ANY_TEXT
 
 __all__ = ["explain", "sample", "shape", "unknown_argument"]
 
@@ -159,7 +160,7 @@ def shape(schema: Schema, root: Schema) -> str:
         return " or ".join(dict.fromkeys(shapes))
     kind = str(schema.get("type", ""))
     words = _NAMES.get(kind, "a JSON value")
-    if "pattern" in schema:
+    if schema.get("pattern", ANY_TEXT) != ANY_TEXT:
         if said := schema.get("title"):  # words that are clearer than the pattern
             return str(said)
         return f"{words} like {_plain_pattern(schema['pattern'])}"

@@ -9,6 +9,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.registry import Role
 from longhouse.processes.room import room, sql
 from longhouse.processes.rules import taken_back
+from longhouse.processes.spec import refuse_secret, without_secrets
 from longhouse.processes.types.wakeups import (
     AddWakeup,
     ListWakeups,
@@ -37,6 +38,8 @@ def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
             "agent: name who to notify, an agent or a job",
             recovery="pass either agent or job",
         )
+    refuse_secret("name", req.name)
+    refuse_secret("tool", req.tool)
     n = tx.count("tool_wakeups")
     rule = WakeupRule(
         id=f"WAKE-{n:03d}",
@@ -45,7 +48,7 @@ def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
         ending=req.ending,
         agent=req.agent,
         job=req.job,
-        message=req.message,
+        message=without_secrets(req.message),
     )
     told, who = way_to(tx, rule)
     told.check(tx, who)

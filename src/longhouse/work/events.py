@@ -23,6 +23,7 @@ from longhouse.memory.targeting import reasoning_ref
 from longhouse.memory.types.graph import EdgeDelete, EdgeUpsert, NodeDelete, NodeUpsert, Op
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
+from longhouse.work.documenting import index_work
 from longhouse.work.lookup import entity_of, is_plan
 from longhouse.work.projections import count_event
 from longhouse.work.room import room, sql
@@ -97,6 +98,8 @@ def happened(
             data=data,
         )
     )
+    if counted:
+        index_work(tx, entity, seq)
     if counted and not kind.endswith("_deleted"):
         _offer_radar(tx, entity)
     ref = reasoning_ref(entity)
@@ -205,10 +208,10 @@ def _delta_lines(result: dict[str, Any]) -> list[str]:
 
 
 def event_line(event: dict[str, Any]) -> str:
-    """`evt_… TASK-001 s:0 step_done | by amber-otter`"""
+    """`evt_… TASK-001@38 s:0 step_done | by amber-otter`"""
     said = event.get("payload", {})
     what = next((str(said[k]) for k in ("note", "reason", "title", "status") if said.get(k)), "")
-    parts = [f"{event['event_id']} {event['task']} {event.get('path', '')} {event['type']}"]
+    parts = [f"{event['event_id']} {event['ref']} {event.get('path', '')} {event['type']}"]
     if what:
         parts.append(cell(what, 80))
     if event.get("actor"):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Request, Result, ResultT, Title, Value
+from longhouse.kernel.values import ANY_TEXT, Request, Result, ResultT, Title, Value
 from longhouse.memory.types.documents import Target as TargetArg
 from longhouse.store.engine import Row
 from longhouse.work.states import Checkpoint, Priority, ProofMode, ReasoningMode, Status
@@ -51,7 +51,7 @@ StepPath = Annotated[
         examples=["s:0"],
     ),
 ]
-Line = Annotated[str, Meta(min_length=1, max_length=500)]
+Line = Annotated[str, Meta(min_length=1, max_length=500, pattern=ANY_TEXT)]
 Lines = Annotated[list[Line], Meta(max_length=50)]
 Paragraph = Annotated[str, Meta(max_length=20_000)]
 Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=50)]
