@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from longhouse.dispatch import turns as turning
-from longhouse.dispatch.turns import LATELY_S, MOST_OWNERS, REST, Turns
+from longhouse.dispatch.turns import LATELY_S, MOST_OWNERS, MOST_REST_S, REST, Turns
 
 
 class Clock:
@@ -125,6 +125,60 @@ async def test_a_flood_beside_others_rests_longer_than_it_works(clock: Clock) ->
     clock.now += LATELY_S + 1  # from now on it is alone again
     crowd.ask("busy")
     assert Counter(await crowd.end()) == {"busy": 11, "calm": 2}
+
+
+@pytest.mark.parametrize(
+    "beside, waiting, rests", [(True, 10, True), (True, 0, False), (False, 10, False)]
+)
+async def test_what_was_computed_elsewhere_counts_for_an_owner_in_a_row_beside_others(
+    clock: Clock, beside: bool, waiting: int, rests: bool
+) -> None:
+    crowd = Crowd(clock)
+    if beside:
+        crowd.ask("calm")
+        await crowd.pass_rounds(3)
+    crowd.ask("busy", waiting + 1)
+    await crowd.pass_rounds(3)
+    crowd.turns.charge("busy", 0.01)
+    if not waiting:
+        crowd.ask("busy")
+    await crowd.pass_rounds(40)
+    assert (len(crowd.order) < len(crowd._tasks)) == rests
+    clock.now += MOST_REST_S
+    crowd.ask("calm")
+    await crowd.end()
+
+
+async def test_an_owner_that_rests_is_not_served_at_once_either(clock: Clock) -> None:
+    """Its line may be empty when it asks again, and the loop idle."""
+    crowd = Crowd(clock, step_s=0.01)
+    crowd.ask("calm")
+    await crowd.pass_rounds(3)
+    crowd.ask("busy", 2)
+    await crowd.pass_rounds(40)
+    assert crowd.order == ["calm", "busy"]
+    for task in crowd._tasks:
+        task.cancel()
+    crowd._tasks.clear()
+    await crowd.pass_rounds(3)
+    crowd.turns._next()
+    assert not crowd.turns._waiting or crowd.turns._timer
+    crowd.ask("busy")
+    await crowd.pass_rounds(40)
+    assert crowd.order == ["calm", "busy"]
+    clock.now += MOST_REST_S
+    crowd.ask("calm")
+    await crowd.end()
+
+
+async def test_a_request_is_in_line_once(clock: Clock) -> None:
+    turns = Turns(clock=clock)
+    await turns.take("calm")
+    turn = asyncio.get_running_loop().create_future()
+    for _ in range(3):
+        turns.line_up("calm", turn)
+    assert len(turns._waiting["calm"].waiting) == 1
+    await asyncio.wait_for(turn, 20)
 
 
 async def test_what_was_begun_goes_on_before_what_was_not_and_without_a_rest(clock: Clock) -> None:

@@ -27,7 +27,7 @@ NOTE = "/call/vcs.notes.commit"
 
 
 class NotedTurns(Turns):
-    """Turns that note who asks and who is served, in a time that stands still: nobody rests."""
+    """Turns that note who asks, is served and is charged; nobody rests, as no time passes."""
 
     def __init__(self) -> None:
         super().__init__(guests=(ANYONE, NOBODY), clock=lambda: 1_000.0)
@@ -36,6 +36,9 @@ class NotedTurns(Turns):
     def line_up(self, name: str, turn: asyncio.Future[None], *, begun: bool = False) -> None:
         self.noted.append(("asks", name))
         super().line_up(name, turn, begun=begun)
+
+    def charge(self, name: str, used_s: float) -> None:  # noqa: ARG002
+        self.noted.append(("charged", name))
 
     def _serve(self, owner: Any, now: float) -> None:
         self.noted.append(("served", owner.name))
@@ -47,6 +50,8 @@ class NotedTurns(Turns):
         for what, who in self.noted:
             if what == "asks":
                 asked, others = (True, 0) if who == name and not asked else (asked, others)
+            elif what == "charged":
+                continue
             elif who == name:
                 most, asked = max(most, others if asked else 0), False
             else:
@@ -122,6 +127,9 @@ async def test_a_call_does_not_wait_for_another_tokens_flood(
     order = await town.answered()
     town.check_calm()
     assert order.count("busy") == FLOOD
+    on_threads = path == NOTE or not town.house.db.engine.local
+    charged = town.turns.noted.count(("charged", town.ids["busy"]))
+    assert charged == (FLOOD if on_threads else 0)
     if town.house.db.engine.local and path == STATUS:  # no thread decides who is answered first
         assert order.index("calm") <= 3
 

@@ -124,8 +124,8 @@ class Turns:
             self._timer = asyncio.get_running_loop().call_later(0, self._next)
 
     def charge(self, name: str, used_s: float) -> None:
-        """Make an owner rest for what was computed for it outside its own steps."""
-        owner, now = self._owners.get(name), self._clock()
+        """Make an owner in a row rest for what was computed for it outside its own steps."""
+        owner, now = self._waiting.get(name), self._clock()
         if owner is not None and not self._is_alone(owner, now):
             since = max(now, owner.rests_until)
             owner.rests_until = min(since + REST * used_s, now + MOST_REST_S)
