@@ -283,7 +283,7 @@ def _spawned(lh: Lh, owner: str, tool: str, times: int = 1, **args: Any) -> None
         assert lh.house.dispatcher.call("tool.task_spawn", ask, caller).success
 
 
-def _looked_at(lh: Lh) -> list[tuple[int, str, bool]]:
+def _looked_at(lh: Lh) -> list[tuple[Any, ...]]:
     return [tuple(one) for one in lh.house.db.read("acme", calling._next_ones, lh.house._call())]
 
 
@@ -320,7 +320,9 @@ def test_the_waiting_writes_of_a_token_run_in_their_order_whatever_they_are(
     monkeypatch.setattr(calling, "_result", noted)
     loop(lh, "carry_out")
     first, last = calling.EACH + 2, calling.EACH
-    assert ran == ["tasks.plan.create"] * first + ["vcs.notes.commit"] + ["tasks.plan.create"] * last
+    assert (
+        ran == ["tasks.plan.create"] * first + ["vcs.notes.commit"] + ["tasks.plan.create"] * last
+    )
 
 
 def test_reads_of_a_token_that_wait_follow_each_other_without_another_round(lh: Lh) -> None:

@@ -110,7 +110,7 @@ class Turns:
         await turn
 
     def line_up(self, name: str, turn: asyncio.Future[None], *, begun: bool = False) -> None:
-        """Resolve a future when it is this owner's turn; one that is in line already stays there."""
+        """Resolve a future when it is this owner's turn; if it is in line it stays there."""
         if turn in self._in_line or turn.done():
             return
         self._in_line.add(turn)
