@@ -262,6 +262,7 @@ from longhouse.memory.types.documents import ExportedTrace as ExportedTrace
 from longhouse.memory.types.documents import LastEntry as LastEntry
 from longhouse.memory.types.documents import ListDocuments as ListDocuments
 from longhouse.memory.types.documents import MergeDocuments as MergeDocuments
+from longhouse.memory.types.documents import Neighbor as Neighbor
 from longhouse.memory.types.documents import NoteCommitted as NoteCommitted
 from longhouse.memory.types.documents import Page as Page
 from longhouse.memory.types.documents import Pagination as Pagination

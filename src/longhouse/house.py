@@ -33,6 +33,7 @@ __all__ = ["ROOMS", "House", "registry"]
 
 ROOMS = (
     "store.artifacts",
+    "store.recall",
     "memory",
     "work",
     "thinking",

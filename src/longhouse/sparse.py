@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.kernel.contributions import Opener
+from longhouse.kernel.contributions import Opener, Searchable
 from longhouse.kernel.refs import MANIFEST, RefKind
 from longhouse.kernel.registry import Command, Outline, Registry, Role
 from longhouse.kernel.values import Draft, Request, kind_of
@@ -47,6 +47,8 @@ class SparseRegistry(Registry):
                 made: Any = tuple(_function(*where) for where in self._manifest[name])
             elif name == "provided":
                 made = {what: _function(*where) for what, where in self._manifest[name].items()}
+            elif name == "searchables":
+                made = tuple(_searchable(*one) for one in self._manifest[name])
             elif name == "openers":
                 made = tuple(_opener(*one) for one in self._manifest["openers"])
             else:
@@ -141,6 +143,10 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
         "provided": {
             what: [one.__module__, one.__name__] for what, one in registry.provided.items()
         },
+        "searchables": [
+            [one.kind, one.read.__module__, one.read.__name__, one.rows.__name__, one.by_seq]
+            for one in registry.searchables
+        ],
         "api": dict(api),
     }
     rows = (f" {json.dumps(name)}: {_block(part)}" for name, part in made.items())
@@ -169,3 +175,13 @@ def _opener(ref: dict[str, Any], module: str, name: str) -> Opener:
 
     kind = msgspec.convert(ref, RefKind)
     return Opener(kind, re.compile(rf"(?:{kind.pattern})\Z"), resolve)
+
+
+def _searchable(kind: str, module: str, read: str, rows: str, by_seq: bool) -> Searchable:
+    def reads(tx: Any, at: Any, look: Any) -> Any:
+        return _function(module, read)(tx, at, look)
+
+    def lists(tx: Any, after: Any, limit: int) -> Any:
+        return _function(module, rows)(tx, after, limit)
+
+    return Searchable(kind, reads, lists, by_seq)

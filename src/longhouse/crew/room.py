@@ -37,6 +37,7 @@ room = Room(
         "upkeep",
         "waking",
         "arriving",
+        "asking",
     ),
 )
 sql = Queries("longhouse.crew")

@@ -15,7 +15,7 @@ from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
-from longhouse.kernel.budget import Budget
+from longhouse.kernel.budget import PROFILES, Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.effort import Allowance, Overdrawn, allowance_here, within
@@ -218,11 +218,15 @@ class Dispatcher:
             raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
         writes = command.writes_given(args)
         require_role(command, caller, writes=writes)
-        check_json(args)
+        blank = check_json(args)
         own, common, budget, request, taught = understood(command, args, lessons, _budget)
         if taught and command.writes_given(own) != writes:
             writes = not writes  # an argument that makes it a write had another name
             require_role(command, caller, writes=writes)
+        if blank:
+            from longhouse.kernel.blanks import refuse_blanks
+
+            refuse_blanks(command, {**args, **own})
         prepared = Prepared(
             command,
             caller,
@@ -266,6 +270,8 @@ class Dispatcher:
 
                 for other in spellings(name):  # a label that reads like another's name
                     vouch(tx, other)
+        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
+            self._settled.add(tx.workspace)
         if key:
             before = recall(tx, key, command, request)
             if before is not None:
@@ -273,8 +279,6 @@ class Dispatcher:
                 return outcome
         if prepared.writes and self.facts.project_guard and tx.workspace not in self._bound:
             tx.run(sql.workspace_set_guard, guard=self.facts.project_guard)
-        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
-            self._settled.add(tx.workspace)
         if prepared.writes and tx.last_seq() == 0:
             from longhouse.dispatch.new_workspaces import welcome
 
@@ -494,13 +498,16 @@ def _portal(name: str) -> str | None:
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """The requested budget; a command may define some of these arguments itself."""
+    """The requested budget; a command may define some of these arguments itself.
+
+    A size over the cap is lowered in the command's own arguments too.
+    """
 
     def asked(knob: str) -> int | None:
         value = own.get(knob, getattr(common, knob, None))
         return value if type(value) is int else None
 
-    return Budget.of(
+    budget = Budget.of(
         common.budget_profile or command.profile,
         max_chars=asked("max_chars"),
         context_budget=asked("context_budget"),
@@ -508,3 +515,7 @@ def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
         max_lines=common.max_lines,
         limit=asked("limit"),
     )
+    for knob, _ in budget.clamped:
+        if knob in own:
+            own[knob] = PROFILES[budget.profile].cap(knob)
+    return budget

@@ -33,6 +33,7 @@ __all__ = [
     "Recognizer",
     "Recoverer",
     "Refusal",
+    "Searchable",
     "TargetResolver",
     "Tidier",
     "Voucher",
@@ -117,6 +118,21 @@ class Refusal(NamedTuple):
     command: Command | None
     args: Mapping[str, Any]
     has_session: bool
+
+
+class Searchable(NamedTuple):
+    """Rows of a room that search finds.
+
+    `read(tx, at, look)` reads rows back as documents: those at these seqs, or, for a kind with
+    ids of its own, those with these keys. It leaves out what `look` must not see. `rows(tx, after,
+    limit)` lists what is there to index: seqs above one, or pairs of key and seq with keys above
+    one.
+    """
+
+    kind: str
+    read: Callable[[Any, Any, Any], Iterable[Any]]
+    rows: Callable[[Any, Any, int], Iterable[Any]]
+    by_seq: bool
 
 
 Recoverer = Callable[[Refusal], Iterable[Suggestion]]

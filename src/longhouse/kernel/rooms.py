@@ -24,6 +24,7 @@ from longhouse.kernel.contributions import (
     Rebuilder,
     Recognizer,
     Recoverer,
+    Searchable,
     TargetResolver,
     Tidier,
     Voucher,
@@ -50,6 +51,7 @@ TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])
 TidierT = TypeVar("TidierT", bound=Callable[[Any, Any], object])
 RecognizerT = TypeVar("RecognizerT", bound=Recognizer)
 VoucherT = TypeVar("VoucherT", bound=Voucher)
+SearchedT = TypeVar("SearchedT", bound=Callable[[Any, Any, Any], Iterable[Any]])
 ProvidedT = TypeVar("ProvidedT", bound=Callable[..., Any])
 
 
@@ -78,6 +80,7 @@ class Room:
         self.vouchers: list[Voucher] = []
         self.recognizers: list[Recognizer] = []
         self.clampers: list[Clamper] = []
+        self.searchables: list[Searchable] = []
         self.provided: dict[str, Callable[..., Any]] = {}
 
     def load(self) -> None:
@@ -301,6 +304,17 @@ class Room:
         def declare(provided: ProvidedT) -> ProvidedT:
             self.provided[what] = provided
             return provided
+
+        return declare
+
+    def searchable(
+        self, kind: str, rows: Callable[[Any, Any, int], Iterable[Any]], *, by_seq: bool = False
+    ) -> Callable[[SearchedT], SearchedT]:
+        """Register the decorated `(tx, at, look) -> documents`: what of this kind search finds."""
+
+        def declare(read: SearchedT) -> SearchedT:
+            self.searchables.append(Searchable(kind, read, rows, by_seq))
+            return read
 
         return declare
 

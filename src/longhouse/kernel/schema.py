@@ -105,7 +105,10 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
     own = command.fields()
     for name in args:
         if name not in own:
-            raise unknown_argument("", name, (*own, *_COMMON), command.request, Common)
+            refused = [one for one in _COMMON if takes(command, one, args[name]) is False]
+            not_meant = {*args, *refused} - {*own}.difference(args)
+            known = (*own, *_COMMON)
+            raise unknown_argument("", name, known, command.request, Common, not_meant=not_meant)
     required = required_args(command)
     given = {k: v for k, v in args.items() if v is not None or k in required}
     try:

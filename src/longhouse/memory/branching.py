@@ -21,6 +21,7 @@ from longhouse.memory.branches import (
     ensure_branch,
     find_branch,
 )
+from longhouse.memory.documenting import forget_branch
 from longhouse.memory.entries import paginate
 from longhouse.memory.merging import base_of
 from longhouse.memory.names import CANONICAL, check_branch_name
@@ -223,9 +224,9 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
             raise _unmerged(tx, branch, missing)
         if not branch.name.startswith(DELETED):
             return _set_aside(tx, branch)
+    forget_branch(tx, branch)
     for query in (
         sql.own_checkout_leave,
-        sql.words_of_branch_delete,
         sql.branch_delete_tags,
         sql.branch_delete_conflicts,
         sql.branch_delete_merge_bases,

@@ -13,14 +13,15 @@ import msgspec
 
 from longhouse.kernel.clock import rfc3339
 from longhouse.memory.branches import ENDLESS, Branch, View, ensure_document
-from longhouse.memory.names import check_text, document_kind
+from longhouse.memory.names import check_text, document_kind, target_of
 from longhouse.memory.room import sql
 from longhouse.memory.types.documents import Entry, Pagination
-from longhouse.memory.words import indexed
 from longhouse.store.engine import Row
+from longhouse.store.recall.index import Text, index_text
 from longhouse.store.tx import Tx
 
 __all__ = [
+    "UNSEARCHED",
     "Appended",
     "append_entry",
     "encoded",
@@ -30,6 +31,10 @@ __all__ = [
     "paginate",
     "tail",
 ]
+
+
+UNSEARCHED = frozenset({"task_event", "think_card"})
+"""Formats of entries that repeat what is found elsewhere: as a task or job, or as a card."""
 
 
 class Appended(NamedTuple):
@@ -75,7 +80,19 @@ def append_entry(
         source_event_id=source_event_id,
         origin_seq=origin_seq,
     )
-    tx.run(sql.words_add, seq=seq, words=indexed(doc_id, (title, content)))
+    if format not in UNSEARCHED:
+        index_text(
+            tx,
+            Text(
+                seq,
+                kind,
+                title,
+                content,
+                author=tx.actor,
+                task=target_of(branch.name),
+                doc_id=doc_id,
+            ),
+        )
     entry = Entry(
         seq=seq,
         ts=tx.now,

@@ -17,6 +17,8 @@ __all__ = [
     "check_node_id",
     "check_text",
     "document_kind",
+    "is_mirror",
+    "target_of",
     "normal_tags",
 ]
 
@@ -27,6 +29,17 @@ MOST_TAGS = 64
 
 CANONICAL = re.compile(r"(?:task/(?P<task>TASK-[0-9]{3,})|plan/(?P<plan>PLAN-[0-9]{3,}))\Z")
 """The branch of a plan or task, which callers cannot create, rename or delete."""
+
+
+def target_of(branch: str) -> str | None:
+    """The plan or task that a branch belongs to."""
+    match = CANONICAL.match(branch) if branch[:5] in ("task/", "plan/") else None
+    return match["task"] or match["plan"] if match else None
+
+
+def is_mirror(node_id: str) -> bool:
+    """Whether a node only repeats a task or step, under an id reserved for these."""
+    return node_id.startswith(("task:", "step:"))
 
 
 def check_branch_name(name: str, field: str) -> str:

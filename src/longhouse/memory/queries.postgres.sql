@@ -1,41 +1,20 @@
--- name: words_add
--- Add the words of one entry or node.
--- differs because the words are stored as a tsvector of exactly these lexemes.
-INSERT INTO search_words (ws, seq, words)
-VALUES (:ws, :seq, array_to_tsvector(string_to_array(CAST(:words AS TEXT), ' ')))
+-- name: entries_at
+-- The searchable entries at these seqs, also those of deleted branches.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT e.seq, e.ts_ms, e.kind, e.title, e.content, e.meta, e.origin_seq, e.doc_id, d.doc,
+    b.name AS branch
+FROM json_array_elements_text(CAST(:seqs AS JSON)) AS k (value) CROSS JOIN doc_entries e
+JOIN documents d ON d.doc_id = e.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE e.ws = :ws AND e.seq = CAST(k.value AS BIGINT)
+  AND (e.format IS NULL OR e.format NOT IN ('task_event', 'think_card'))
 
--- name: words_clear
--- Delete all words of a workspace.
--- differs because rows are identified by workspace and seq.
-DELETE FROM search_words WHERE ws = :ws
-
--- name: words_of_branch_delete
--- Delete the words of everything on a branch.
--- differs because rows are identified by workspace and seq.
-DELETE FROM search_words WHERE ws = :ws AND seq IN (
-    SELECT e.seq FROM doc_entries e WHERE e.branch_id = :branch_id
-    UNION ALL
-    SELECT v.seq FROM graph_versions v
-    WHERE v.kind = 'node' AND v.deleted = 0
-      AND v.doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
-)
-
--- name: words_found
--- The newest seqs below a bound whose words match.
--- differs because a tsvector has its own query syntax, and its index is unordered: common words are
--- found by scanning the newest rows, rare words through the index.
-WITH near AS MATERIALIZED (
-    SELECT seq FROM (
-        SELECT seq, words FROM search_words
-        WHERE ws = :ws AND seq < :before ORDER BY seq DESC LIMIT 2000
-    ) AS newest
-    WHERE words @@ CAST(CAST(:tsquery AS TEXT) AS TSQUERY) ORDER BY seq DESC LIMIT :limit
-), far AS MATERIALIZED (
-    SELECT seq FROM search_words
-    WHERE words @@ CAST(CAST(:tsquery AS TEXT) AS TSQUERY) AND ws + 0 = :ws AND seq + 0 < :before
-      AND (SELECT COUNT(*) FROM near) < :limit
-)
-SELECT seq FROM near WHERE (SELECT COUNT(*) FROM near) >= :limit
-UNION ALL
-SELECT seq FROM far
-ORDER BY seq DESC LIMIT :limit
+-- name: node_versions_at
+-- The node versions at these seqs, also those of deleted branches.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.meta, v.until,
+    v.doc_id, d.doc, b.name AS branch
+FROM json_array_elements_text(CAST(:seqs AS JSON)) AS k (value) CROSS JOIN graph_versions v
+JOIN documents d ON d.doc_id = v.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE v.ws = :ws AND v.seq = CAST(k.value AS BIGINT) AND v.kind = 'node' AND v.deleted = 0

@@ -308,22 +308,6 @@ UPDATE standings SET branch_id = NULL WHERE ws = :ws AND branch_id = :branch_id
 -- Delete the settings of connections unchanged since a time; identities keep theirs.
 DELETE FROM standings WHERE ws = :ws AND updated_at_ms < :before AND who LIKE '@%'
 
--- name: search_hits
--- The row behind a word index hit: an entry, or a node's version and when it was replaced.
-SELECT e.seq, e.ts_ms, e.kind, e.title, e.content AS text, d.doc, d.doc_id, b.name AS branch,
-    NULL AS id, CAST(:endless AS INTEGER) AS until
-FROM doc_entries e
-JOIN documents d ON d.doc_id = e.doc_id
-JOIN branches b ON b.branch_id = d.branch_id
-WHERE e.ws = :ws AND e.seq = :seq AND b.name NOT LIKE 'deleted@%'
-UNION ALL
-SELECT v.seq, v.ts_ms, v.kind, v.title, v.text, d.doc, d.doc_id, b.name AS branch, v.key AS id,
-    v.until
-FROM graph_versions v
-JOIN documents d ON d.doc_id = v.doc_id
-JOIN branches b ON b.branch_id = d.branch_id
-WHERE v.ws = :ws AND v.seq = :seq AND v.deleted = 0 AND b.name NOT LIKE 'deleted@%'
-
 -- name: branch_base
 -- The branch this one derives from.
 SELECT base.branch_id, base.name, base.base_branch_id, base.base_seq, base.depth
@@ -348,14 +332,40 @@ JOIN branches b ON b.branch_id = d.branch_id
 WHERE v.ws = :ws AND v.seq = :seq
 
 -- name: entries_from
--- A page of all entries of the workspace, for indexing.
-SELECT seq, doc_id, title, content FROM doc_entries
-WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
+-- The seqs of entries above one, for indexing.
+SELECT seq FROM doc_entries
+WHERE ws = :ws AND seq > :after AND (format IS NULL OR format NOT IN ('task_event', 'think_card'))
+ORDER BY seq LIMIT :limit
 
 -- name: nodes_from
--- A page of all node versions of the workspace, for indexing.
-SELECT seq, doc_id, key, title, text FROM graph_versions
+-- The seqs of node versions above one, for indexing.
+SELECT seq FROM graph_versions
 WHERE ws = :ws AND seq > :after AND kind = 'node' AND deleted = 0 ORDER BY seq LIMIT :limit
+
+-- name: entries_just_before
+-- The entries of a document before a seq, newest first.
+SELECT seq, ts_ms, content FROM doc_entries
+WHERE doc_id = :doc_id AND seq < :seq ORDER BY seq DESC LIMIT :limit
+
+-- name: entries_just_after
+-- The entries of a document after a seq, up to another, oldest first.
+SELECT seq, ts_ms, content FROM doc_entries
+WHERE doc_id = :doc_id AND seq > :seq AND seq <= :cut ORDER BY seq LIMIT :limit
+
+-- name: log_after
+-- The first log row at or after a seq.
+SELECT seq, ts_ms FROM log WHERE ws = :ws AND seq >= :seq ORDER BY seq LIMIT 1
+
+-- name: entries_of_branch
+-- The searchable entries of a branch.
+SELECT e.seq FROM doc_entries e
+WHERE e.branch_id = :branch_id AND (e.format IS NULL OR e.format NOT IN ('task_event', 'think_card'))
+
+-- name: nodes_of_branch
+-- The node versions of a branch.
+SELECT v.seq FROM graph_versions v
+WHERE v.kind = 'node' AND v.deleted = 0
+  AND v.doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
 
 -- name: check_older_than_branch
 -- Entries and versions older than the branch they are on.

@@ -1,29 +1,20 @@
--- name: words_add
--- Add the words of one entry or node.
--- differs because a full-text row has one id: the workspace in its high bits, then the seq.
-INSERT INTO search_words (rowid, words) VALUES (:ws * 1099511627776 + :seq, :words)
+-- name: entries_at
+-- The searchable entries at these seqs, also those of deleted branches.
+-- differs because a list is bound as JSON and unpacked by json_each.
+SELECT e.seq, e.ts_ms, e.kind, e.title, e.content, e.meta, e.origin_seq, e.doc_id, d.doc,
+    b.name AS branch
+FROM json_each(:seqs) AS k CROSS JOIN doc_entries e
+JOIN documents d ON d.doc_id = e.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE e.ws = :ws AND e.seq = k.value
+  AND (e.format IS NULL OR e.format NOT IN ('task_event', 'think_card'))
 
--- name: words_clear
--- Delete all words of a workspace.
--- differs because full-text rows are identified by their id alone.
-DELETE FROM search_words
-WHERE rowid >= :ws * 1099511627776 AND rowid < (:ws + 1) * 1099511627776
-
--- name: words_of_branch_delete
--- Delete the words of everything on a branch.
--- differs because full-text rows are identified by their id alone.
-DELETE FROM search_words WHERE rowid IN (
-    SELECT :ws * 1099511627776 + e.seq FROM doc_entries e WHERE e.branch_id = :branch_id
-    UNION ALL
-    SELECT :ws * 1099511627776 + v.seq FROM graph_versions v
-    WHERE v.kind = 'node' AND v.deleted = 0
-      AND v.doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
-)
-
--- name: words_found
--- The newest seqs below a bound whose words match.
--- differs because FTS5 has its own query syntax.
-SELECT rowid - :ws * 1099511627776 AS seq FROM search_words
-WHERE search_words MATCH :fts5
-  AND rowid > :ws * 1099511627776 AND rowid < :ws * 1099511627776 + :before
-ORDER BY rowid DESC LIMIT :limit
+-- name: node_versions_at
+-- The node versions at these seqs, also those of deleted branches.
+-- differs because a list is bound as JSON and unpacked by json_each.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.meta, v.until,
+    v.doc_id, d.doc, b.name AS branch
+FROM json_each(:seqs) AS k CROSS JOIN graph_versions v
+JOIN documents d ON d.doc_id = v.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE v.ws = :ws AND v.seq = k.value AND v.kind = 'node' AND v.deleted = 0

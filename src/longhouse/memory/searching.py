@@ -1,108 +1,202 @@
-"""`docs.search`: full-text search over a workspace's entries and nodes, newest first.
+"""`docs.search`: a question in plain words, answered from everything that rooms declare searchable.
 
-The index only locates words. Whether a hit is visible is checked against the tables, for a bounded
-number of rows per call; a page that stops early says so and gives the cursor to continue from.
+The index proposes documents, their rooms read them back as the caller may see them, and what they
+say decides. The number of documents read per call is bounded; paging goes on where a page ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from longhouse.kernel.budget import Clip, Pop
-from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.redact import redact_text
-from longhouse.kernel.trim import clip_text
-from longhouse.memory.branches import ENDLESS, NOW, view_of
-from longhouse.memory.graph.view import shows
-from longhouse.memory.index import ask, seqs_with
-from longhouse.memory.room import room, sql
-from longhouse.memory.types.documents import Pagination, SearchDocuments, SearchHit, SearchResult
-from longhouse.store.engine import Row
+from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.errors import InvalidInput
+from longhouse.memory.answering import Narrowed, Page, answer
+from longhouse.memory.branches import ENDLESS
+from longhouse.memory.narrowing import narrowed
+from longhouse.memory.replacing import behind_what_replaced
+from longhouse.memory.room import room
+from longhouse.memory.types.documents import SearchDocuments, SearchResult
+from longhouse.store.recall.asking import Asked, parsed
+from longhouse.store.recall.documents import Document
+from longhouse.store.recall.judging import Judge, Judged
+from longhouse.store.recall.locating import ask, located
+from longhouse.store.recall.nearest import nearest_terms
+from longhouse.store.recall.ranking import Weighed, candidates, weigh
+from longhouse.store.recall.reading import Reader
+from longhouse.store.recall.words import STOP
 from longhouse.store.tx import Tx
 
-__all__ = ["search_documents"]
+__all__ = ["read_documents", "search_documents"]
 
-_MOST_LOOKED_AT = 2_000
-_SNIPPET = 280
+_AT_ONCE = 96
+_MOST_LOOKED_AT = 960
+_MOST_LOCATED = 2_000
+_GUESSED = 0.5
+_PLACES = 1 << 20
 
 
 @room.command(
     "docs.search",
-    also="find grep query notes.search memory.search vcs.search",
-    example=SearchDocuments(text="cache key"),
-    trim=[Clip("hits.text", 120), Pop("hits", leave=1, cursor="seq"), Clip("hits.text", 40)],
+    also="find grep query notes.search memory.search vcs.search recall ask memory.recall",
+    example=SearchDocuments(text="why does the login test fail"),
+    trim=[
+        Drop("hits.around"),
+        Clip("hits.text", 120),
+        Pop("hits", leave=1, cursor="at"),
+        Clip("hits.text", 40),
+    ],
+    slow=True,
 )
 def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
-    """Find entries and nodes by their words, in the whole workspace or as one branch shows it."""
+    """Find anything that was written, by a question in plain words; the best answer first."""
+    within = narrowed(tx, req)
+    if req.order == "newest":
+        return _newest(tx, req, within)
+    asked = parsed(req.text)
+    if all(word.shown in STOP for word in asked.words):
+        return _newest(tx, req, within)
+    reader = Reader(tx)
+    weighed = weigh(reader, asked.words, within.before)
+    nearest = _nearest(reader, weighed)
+    weighed = [_guessed(reader, one, nearest, within) for one in weighed]
+    found = candidates(
+        reader, asked, weighed, before=within.before, after=within.after, marks=within.marks
+    )
+    average = max(8.0, reader.words / max(1, reader.docs) - 3)
+    judge = Judge(asked, weighed, average, tx.last_seq())
+    start = _offset(req)
+    ranked = _ranked(tx, judge, [seq for seq, _ in found.ranked], within)
+    hits = list(islice(ranked, start, start + req.limit + 1))
+    page = Page(
+        hits=hits[: req.limit],
+        more=len(hits) > req.limit,
+        places=[_sign(req) * _PLACES + start + at + 1 for at in range(len(hits))],
+        nearest=nearest,
+        dropped=list(asked.dropped),
+        bounded=found.bounded,
+    )
+    return answer(tx, req, page, judge, reader, weighed)
+
+
+def _ranked(tx: Tx, judge: Judge, seqs: list[int], within: Narrowed) -> Iterator[Judged]:
+    """Documents by what they say, best first; a part of the candidates after the other."""
+    told: set[str] = set()
+    for at in range(0, min(len(seqs), _MOST_LOOKED_AT), _AT_ONCE):
+        best: dict[str, Judged] = {}
+        for document in read_documents(tx, seqs[at : at + _AT_ONCE], within):
+            if document.thing in told:
+                continue
+            judged = judge.judge(document)
+            held = best.get(document.thing)
+            if judged and (held is None or _order(judged) < _order(held)):
+                best[document.thing] = judged
+        told.update(best)
+        some = sorted(best.values(), key=_order)
+        yield from behind_what_replaced(tx, some, judge, within, told)
+
+
+def _order(judged: Judged) -> tuple[bool, float, int, str]:
+    gone = judged.document.gone is not None
+    return (not judged.whole, -judged.score, -judged.document.seq, f"{gone}{judged.document.ref}")
+
+
+def read_documents(tx: Tx, seqs: list[int], within: Narrowed) -> Iterable[Document]:
+    """What the rooms have at these seqs, as far as the caller sees it and asked for it."""
+    if not seqs:
+        return []
+    searchables = tx.facts.registry.searchables
+    found: list[Document] = []
+    for one in searchables:
+        if one.by_seq:
+            found += one.read(tx, seqs, within.look)
+    if within.look.branch is None and within.look.doc is None:
+        for kind, keys in within.things(tx, seqs).items():
+            read = next((one.read for one in searchables if one.kind == kind), None)
+            if read is not None:
+                found += read(tx, keys, within.look)
+    return within.kept(tx, found)
+
+
+def _newest(tx: Tx, req: SearchDocuments, within: Narrowed) -> SearchResult:
+    """Everything that holds all words as they are written, newest first."""
     query = ask(req.text)
-    cut = NOW if req.as_of is None else req.as_of
-    before = min(req.cursor if req.cursor is not None else ENDLESS, cut + 1)
-    seen = _seen(tx, req)
-    hits: list[SearchHit] = []
+    reader = Reader(tx)
+    before = min(within.before, req.cursor if req.cursor is not None else ENDLESS)
+    seqs = located(reader, query, before=before)
+    hits: list[Document] = []
+    told: set[str] = set()
     more_from = None
-    found = _looked_up(tx, seqs_with(tx, query, before=before), req.limit + 1)
-    for looked_at, (seq, row) in enumerate(found, start=1):
-        if row is not None and _shown(tx, row, req, cut, seen):
-            if len(hits) == req.limit:
-                more_from = hits[-1].seq
-                break
-            hits.append(_found(row))
-        if looked_at >= _MOST_LOOKED_AT:
-            more_from = seq
+    looked_at = 0
+    while more_from is None and (chunk := list(islice(seqs, req.limit + 1))):
+        read = read_documents(tx, [seq for seq in chunk if seq > within.after], within)
+        by_seq: dict[int, list[Document]] = {}
+        for one in read:
+            if query.matches(one.title, one.body, *one.ids) and one.thing not in told:
+                told.add(one.thing)
+                by_seq.setdefault(one.seq, []).append(one)
+        hits += [one for seq in sorted(by_seq, reverse=True) for one in by_seq[seq]]
+        looked_at += len(chunk)
+        if len(hits) > req.limit:
+            more_from = hits[req.limit - 1].seq
+        elif chunk[-1] <= within.after:
             break
-    return SearchResult(
-        text=req.text,
-        hits=hits,
-        pagination=Pagination(
-            cursor=req.cursor,
-            next_cursor=more_from,
-            has_more=more_from is not None,
-            limit=req.limit,
-            count=len(hits),
-        ),
+        elif looked_at >= _MOST_LOCATED:
+            more_from = chunk[-1]
+    asked = Asked((), (), (), ())
+    words = parsed(" ".join(word for word, _ in query.terms)).words
+    judge = Judge(asked, weigh(reader, words, within.before), 30.0, tx.last_seq())
+    shown = [Judged(one, 0.0, True, ()) for one in hits[: req.limit]]
+    page = Page(
+        hits=shown,
+        more=more_from is not None,
+        places=[one.document.seq for one in shown],
+        next_place=more_from,
     )
+    return answer(tx, req, page, judge, reader, [])
 
 
-def _looked_up(tx: Tx, seqs: Iterator[int], at_once: int) -> Iterator[tuple[int, Row | None]]:
-    """The entry or node version at each seq, if any; read in batches."""
-    while chunk := list(islice(seqs, at_once)):
-        asked = [tx.ask(sql.search_hits, seq=seq, endless=ENDLESS) for seq in chunk]
-        for seq, rows in zip(chunk, tx.answers(asked), strict=True):
-            yield seq, rows[0] if rows else None
+def _nearest(reader: Reader, weighed: list[Weighed]) -> dict[str, list[str]]:
+    """For each word found nowhere, the terms that come nearest."""
+    lost = [one.word for one in weighed if not one.found and not one.word.extra]
+    return {word.shown: nearest_terms(reader, word.shown) for word in lost[:6]}
 
 
-def _seen(tx: Tx, req: SearchDocuments) -> dict[str, int] | None:
-    """The newest visible seq on each branch that the requested branch is built from."""
-    if req.branch is None:
-        return None
-    view = view_of(tx, req.branch, req.doc or "", req.as_of)
-    return {source.name: source.cut for source in view.sources}
+def _guessed(
+    reader: Reader, one: Weighed, nearest: dict[str, list[str]], within: Narrowed
+) -> Weighed:
+    """A word found nowhere, replaced by the nearest, at less weight."""
+    near = nearest.get(one.word.shown)
+    if not near or one.terms:
+        return one
+    word = one.word._replace(terms=tuple((term, 1.0) for term in near))
+    made = weigh(reader, [word], within.before)[0]
+    return made._replace(idf=made.idf * _GUESSED)
 
 
-def _shown(tx: Tx, row: Row, req: SearchDocuments, cut: int, seen: dict[str, int] | None) -> bool:
-    """Whether a hit is in the requested document and visible on the requested branch."""
-    if req.doc is not None and row["doc"] != req.doc:
-        return False
-    if req.branch is None or seen is None:
-        return bool(row["until"] > cut)
-    if row["seq"] > seen.get(row["branch"], -1):
-        return False
-    if row["id"] is None:
-        return True
-    return shows(tx, view_of(tx, req.branch, row["doc"], req.as_of), row["id"], row["seq"])
-
-
-def _found(row: Row) -> SearchHit:
-    text = redact_text(row["text"] or "")  # first: a clipped secret might not be recognized
-    return SearchHit(
-        ref=f"{row['doc']}@{row['seq']}",
-        seq=row["seq"],
-        ts=rfc3339(row["ts_ms"]),
-        branch=row["branch"],
-        doc=row["doc"],
-        kind=row["kind"],
-        id=row["id"],
-        title=row["title"],
-        text=clip_text(text, _SNIPPET),
+def _sign(req: SearchDocuments) -> int:
+    """What a cursor of this query is recognized by."""
+    asked = (
+        req.text,
+        req.kind,
+        req.author,
+        str(req.task),
+        req.since,
+        req.path,
+        req.branch,
+        req.doc,
     )
+    return zlib.crc32(repr((asked, req.as_of)).encode()) & 0xFFFFFF
+
+
+def _offset(req: SearchDocuments) -> int:
+    if req.cursor is None:
+        return 0
+    sign, offset = divmod(req.cursor, _PLACES)
+    if sign != _sign(req):
+        raise InvalidInput(
+            "cursor: it belongs to another query",
+            recovery="pass the cursor with the arguments it came with, or leave it out",
+        )
+    return offset

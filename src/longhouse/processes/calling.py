@@ -69,17 +69,27 @@ def carry_out(hand: CommittedWrite) -> None:
     """Run the waiting commands: right after a spawn, and later if a server died before.
 
     What a command only reads is read outside the writer, in turn with its owner's other long reads.
-    However many commands of one token wait, only its next few are looked at.
+    However many commands of one token wait, only its next few are looked at. One that finds the
+    store busy is tried again later, after those behind it.
     """
+    busy: Exception | None = None
     for _ in range(PASSES):
         waiting = hand.read(_next_ones)
         for one in waiting:
             if one.reads:
                 hand.apart(one.owner, (hand.workspace, one.n), partial(_read_first, hand, one))
                 continue
-            outcome = hand.write(partial(_carry_out, n=one.n))
+            try:
+                outcome = hand.write(partial(_carry_out, n=one.n))
+            except (Lost, StoreBusy) as error:
+                if busy is not None:  # not only for that one command
+                    raise
+                busy = error
+                continue
             if isinstance(outcome, Refused) and isinstance(outcome.error, InternalError):
                 raise outcome.error
+        if busy is not None:
+            raise busy
         if all(one.reads for one in waiting):
             return
 
@@ -265,7 +275,7 @@ def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
         raise Forbidden(
             f"{command.cmd} requires the {needed} role; this caller has {had}",
             recovery=f"use a token from `longhouse token create --role {needed}`",
-        )
+        ).asking(f"role:{needed}")
 
 
 def _output(result: Any) -> bytes:

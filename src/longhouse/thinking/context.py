@@ -6,7 +6,7 @@ from typing import Any
 
 from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
 from longhouse.memory import ENDLESS, NodeFilter, node_page, view_of
-from longhouse.memory.index import ask
+from longhouse.store.recall.locating import ask
 from longhouse.memory.names import normal_tags
 from longhouse.memory.types.documents import Pagination
 from longhouse.store.tx import Tx
@@ -137,7 +137,7 @@ def limits_of(req: FrontierLens[Any]) -> dict[str, int]:
 
 @room.command(
     "think.frontier",
-    also="think.open.questions status",
+    also="think.open.questions status questions",
     example=ShowFrontier(),
     trim=[
         *FRONTIER_TRIM,

@@ -3078,6 +3078,13 @@ export interface Moved {
   event: JobEvent;
 }
 
+/** What was written just before or after a hit. */
+export interface Neighbor {
+  ref: string;
+  ts: string;
+  text: string;
+}
+
 /** One frame as a runner writes it; each type uses a subset of these fields. */
 export interface NewFrame {
   type: "tool_policy_decided" | "tool_stderr" | "tool_stdout" | "tool_task_cancelled" | "tool_task_op_failed" | "tool_task_output_delta" | "tool_task_ports" | "tool_task_resized" | "tool_task_signalled" | "tool_task_status" | "tool_task_stdin_written";
@@ -3094,6 +3101,7 @@ export interface NewFrame {
   offset_bytes?: number | null;
   bytes?: number | null;
   chunk?: string | null;
+  chunk_b64?: string | null;
   ports?: number[] | null;
   op_id?: string | null;
   reason?: string | null;
@@ -4342,33 +4350,54 @@ export interface ScreenView {
   alternate: boolean;
 }
 
-/** Find entries and nodes by their words; `word*` matches by prefix. */
+/** Find anything that was written, by a question in plain words; the best answer first. */
 export interface SearchDocuments {
   text: string;
+  kind?: string[] | string | null;
+  author?: string | null;
+  task?: string | TargetRef | null;
+  since?: string | null;
+  path?: string | null;
   branch?: string | null;
   doc?: string | null;
+  order?: "best" | "newest";
+  around?: number;
   cursor?: number | null;
   limit?: number;
   as_of?: number | null;
 }
 
-/** One hit; `ref` opens it. */
+/** One hit: `ref` opens it, `text` is the sentence around the words, `why` says which matched. */
 export interface SearchHit {
   ref: string;
   seq: number;
   ts: string;
-  branch: string;
-  doc: string;
   kind: string;
+  text: string;
+  at: number;
+  branch?: string | null;
+  doc?: string | null;
   id?: string | null;
   title?: string | null;
-  text: string;
+  type?: string | null;
+  who?: string | null;
+  task?: string | null;
+  status?: string | null;
+  gone?: string | null;
+  instead?: string | null;
+  why?: string | null;
+  around?: Neighbor[] | null;
 }
 
+/** Hits, best first. Words found nowhere are in `unknown`, each with the nearest that exist; */
 export interface SearchResult {
   text: string;
   hits: SearchHit[];
   pagination: Pagination;
+  unknown?: { [key: string]: string[] } | null;
+  dropped?: string[] | null;
+  bounded?: string[] | null;
+  indexed_percent?: number | null;
 }
 
 /** Search the transcripts of this project's sessions. */

@@ -17,9 +17,15 @@ from longhouse.memory.entries import encoded
 from longhouse.memory.graph.room import sql
 from longhouse.memory.graph.rows import edge_key, same
 from longhouse.memory.graph.view import visible
-from longhouse.memory.names import check_label, check_node_id, check_text, normal_tags
+from longhouse.memory.names import (
+    check_label,
+    check_node_id,
+    check_text,
+    is_mirror,
+    normal_tags,
+    target_of,
+)
 from longhouse.memory.room import room
-from longhouse.memory.room import sql as memory_sql
 from longhouse.memory.targeting import scope
 from longhouse.memory.types.graph import (
     Applied,
@@ -31,11 +37,19 @@ from longhouse.memory.types.graph import (
     NodeUpsert,
     Op,
 )
-from longhouse.memory.words import indexed
 from longhouse.store.engine import Row
+from longhouse.store.recall.index import Text, index_texts
 from longhouse.store.tx import Tx
 
-__all__ = ["Draft", "Written", "apply_ops", "apply_to_graph", "drafts_of", "write_versions"]
+__all__ = [
+    "Draft",
+    "Written",
+    "apply_ops",
+    "apply_to_graph",
+    "drafts_of",
+    "node_text",
+    "write_versions",
+]
 
 Draft = dict[str, Any]
 """A version without a seq yet, as a mapping of columns."""
@@ -54,7 +68,11 @@ class Written(NamedTuple):
 
 @room.command(
     "graph.apply",
-    also="add write update upsert create graph.node.add graph.add.node graph.edge.add",
+    also=(
+        "add write update upsert create graph.node.add graph.add.node graph.edge.add "
+        "graph.create.entities graph.create.relations graph.add.observations "
+        "think.create.entities think.create.relations think.add.observations"
+    ),
     op="apply",
     writes=True,
     example=ApplyGraph(
@@ -143,14 +161,24 @@ def write_versions(tx: Tx, branch: Branch, doc: str, drafts: list[Draft]) -> int
     if tags:
         tx.many(sql.tag_add, tags)
     if nodes:
-        tx.many(
-            memory_sql.words_add,
-            [
-                {"seq": d["seq"], "words": indexed(doc_id, (d["key"], d["title"], d["text"]))}
-                for d in nodes
-            ],
-        )
+        index_texts(tx, [node_text(d, tx.actor, target_of(branch.name)) for d in nodes])
     return first
+
+
+def node_text(row: Draft | Row, author: str | None, task: str | None) -> Text:
+    """What a node is found by; one that repeats a task or step is not ranked."""
+    return Text(
+        row["seq"],
+        f"node {row['type']}",
+        row["title"],
+        row["text"],
+        (row["key"],),
+        msgspec.json.decode(row["tags"]) if row["tags"] else (),
+        author,
+        task,
+        row["doc_id"],
+        not is_mirror(row["key"]),
+    )
 
 
 def _end(

@@ -6,7 +6,7 @@ from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.memory.branches import ENDLESS, View, view_of
 from longhouse.memory.graph.rows import edge_from, key_of, node_from
 from longhouse.memory.graph.view import NodeFilter, edges_among, keys_seen, node_page, visible
-from longhouse.memory.index import ask
+from longhouse.store.recall.locating import ask
 from longhouse.memory.names import normal_tags
 from longhouse.memory.room import room
 from longhouse.memory.targeting import scope
@@ -26,7 +26,11 @@ __all__ = ["query_graph", "validate_graph"]
 
 @room.command(
     "graph.query",
-    also="search find list get show nodes",
+    also=(
+        "search find list get show nodes graph.read.graph graph.search.nodes "
+        "graph.open.nodes think.read.graph think.search.nodes think.open.nodes edges "
+        "neighbors"
+    ),
     op="query",
     example=QueryGraph(types=["hypothesis"], status="open"),
     trim=[

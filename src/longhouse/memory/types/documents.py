@@ -30,6 +30,7 @@ __all__ = [
     "LastEntry",
     "ListDocuments",
     "MergeDocuments",
+    "Neighbor",
     "NoteCommitted",
     "Page",
     "Pagination",
@@ -63,6 +64,13 @@ _BRANCH = also("branch_name", "on", "ref")
 LIMIT_WORDS = also("count", "n", "max", "page_size", "size", "last", "max_results")
 SEARCH_WORDS = also("query", "q", "search", "pattern", "term", "words", "keywords")
 MergeLimit = Annotated[int, Meta(ge=1, le=200)]
+
+
+Kind = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"\A[A-Za-z][A-Za-z0-9_-]*\Z")]
+_KINDS = (
+    "note, card, node, task, plan, job, message, process, artifact, transcript, or a type of node"
+)
+_SINCE = "a date, a time, or how long ago, like 2026-05-01 or 7d"
 
 
 class TargetRef(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -148,7 +156,7 @@ class ShowDocument(Request["Page"], frozen=True, kw_only=True):
     """Read a page of a document, newest page first."""
 
     target: Annotated[Target, _TARGET] | None = None
-    doc_kind: Literal["notes", "trace"] = "trace"
+    doc_kind: Annotated[Literal["notes", "trace"], also("kind", "type", "doc_type")] = "trace"
     branch: Annotated[BranchName, _BRANCH] | None = None
     doc: Annotated[DocName, _DOC] | None = None
     cursor: Seq | None = None
@@ -269,34 +277,79 @@ class DocumentExport(Result, frozen=True, kw_only=True):
 
 
 class SearchDocuments(Request, frozen=True, kw_only=True):
-    """Find entries and nodes by their words; `word*` matches by prefix."""
+    """Find anything that was written, by a question in plain words; the best answer first.
 
-    text: Annotated[str, Meta(min_length=1, max_length=400), SEARCH_WORDS]
+    `"quoted words"` must follow one another, `-word` must be absent, `word*` is a prefix.
+    """
+
+    text: Annotated[str, Meta(min_length=1, max_length=4_000), SEARCH_WORDS]
+    kind: Annotated[list[Kind] | Kind, Meta(description=_KINDS), also("kinds", "type")] | None = (
+        None
+    )
+    author: Annotated[str, Meta(min_length=1, max_length=128), also("who", "by")] | None = None
+    task: Annotated[Target, _TARGET] | None = None
+    since: Annotated[str, Meta(min_length=1, max_length=40, description=_SINCE)] | None = None
+    path: (
+        Annotated[str, Meta(min_length=1, max_length=400, description="that name this path")] | None
+    ) = None
     branch: Annotated[BranchName, _BRANCH] | None = None
-    doc: Annotated[DocName, _DOC] | None = None
+    doc: Annotated[DocName, also("document", "doc_id", "doc_name")] | None = None
+    order: Literal["best", "newest"] = "best"
+    """`newest`: everything that holds all words as they are written, newest first."""
+    around: Annotated[int, Meta(ge=0, le=5, description="neighbors in time of each hit")] = 0
     cursor: Seq | None = None
     limit: Annotated[Limit, LIMIT_WORDS] = 20
     as_of: AsOf | None = None
 
 
+class Neighbor(Value, frozen=True, kw_only=True):
+    """What was written just before or after a hit."""
+
+    ref: str
+    ts: str
+    text: str
+
+
 class SearchHit(Value, frozen=True, kw_only=True):
-    """One hit; `ref` opens it."""
+    """One hit: `ref` opens it, `text` is the sentence around the words, `why` says which matched.
+
+    `gone` says that it no longer holds, `instead` what replaced it. Pass `at` as `cursor` to go on
+    after it.
+    """
 
     ref: str
     seq: int
     ts: str
-    branch: str
-    doc: str
     kind: str
+    text: str
+    at: int
+    branch: str | None = None
+    doc: str | None = None
     id: str | None = None
     title: str | None = None
-    text: str
+    type: str | None = None
+    who: str | None = None
+    task: str | None = None
+    status: str | None = None
+    gone: str | None = None
+    instead: str | None = None
+    why: str | None = None
+    around: list[Neighbor] | None = None
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
+    """Hits, best first. Words found nowhere are in `unknown`, each with the nearest that exist;
+    `dropped` decided nothing; of the words in `bounded` only the newest mentions were considered.
+    """
+
     text: str
     hits: list[SearchHit]
     pagination: Pagination
+    unknown: dict[str, list[str]] | None = None
+    dropped: list[str] | None = None
+    bounded: list[str] | None = None
+    indexed_percent: int | None = None
+    """Present while the index is being built: how much of the record it holds."""
 
 
 class DocEntryOpened(Result, frozen=True, kw_only=True):

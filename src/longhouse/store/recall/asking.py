@@ -1,0 +1,110 @@
+"""A query in plain words: which words count, which must be there, which must not.
+
+Quoted words must follow one another, `-word` must be absent, `word*` is a prefix. Stop words decide
+nothing unless there is nothing else. Whatever else is typed is words; nothing is a syntax error.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.store.recall.synonyms import synonyms
+from longhouse.store.recall.words import STOP, folded, stem, terms, wanted, wholes
+
+__all__ = ["Asked", "Word", "parsed"]
+
+_PIECE = re.compile(r'(?<!\S)(-?)"([^"]*)"|(\S+)')
+_BARE = re.compile(r"[^\W_]")
+_MOST = 24
+_ALIKE = 0.45
+"""How much a word that means about the same counts for."""
+
+
+class Word(NamedTuple):
+    """One word of a query: the terms that satisfy it, each with a weight.
+
+    An `extra` one, like an identifier as a whole, counts if it is there and is not missed if not.
+    """
+
+    shown: str
+    terms: tuple[tuple[str, float], ...]
+    prefix: str | None = None
+    extra: bool = False
+
+
+class Asked(NamedTuple):
+    """A query: its words, phrases that must be there, words that must not, and those left out."""
+
+    words: tuple[Word, ...]
+    phrases: tuple[tuple[str, ...], ...]
+    excluded: tuple[Word, ...]
+    dropped: tuple[str, ...]
+
+
+def parsed(text: str) -> Asked:
+    """The query in this text, or InvalidInput if it holds no word to look for."""
+    found: dict[str, Word] = {}
+    excluded: dict[str, Word] = {}
+    phrases: list[tuple[str, ...]] = []
+    dropped: dict[str, None] = {}
+    for match in _PIECE.finditer(text if text.count('"') % 2 == 0 else _unquoted(text)):
+        quoted, bare = match[2], match[3]
+        if quoted is not None:
+            phrase = tuple(word for word, _ in (wanted(quoted) or _NONE).terms)
+            into = excluded if match[1] else found
+            _take(quoted, into, dropped)
+            if len(phrase) > 1 and not match[1]:
+                phrases.append(phrase)
+        elif bare.startswith("-") and not bare.startswith("--") and _BARE.search(bare):
+            _take(bare[1:], excluded, {})
+        else:
+            _take(bare, found, dropped)
+    if not found and dropped:  # only stop words: then they are what is asked for
+        found = {word: Word(word, ((word, 1.0),)) for word in dropped}
+        dropped = {}
+    if not found:
+        raise InvalidInput(
+            "text: expected at least one word to look for",
+            recovery='pass words, like text="cache key"; -word only leaves something out',
+        )
+    words = list(found.values())
+    dropped.update(dict.fromkeys(word.shown for word in words[_MOST:]))
+    return Asked(
+        tuple(words[:_MOST]), tuple(phrases[:8]), tuple(excluded.values())[:_MOST], tuple(dropped)
+    )
+
+
+class _None(NamedTuple):
+    terms: tuple[tuple[str, bool], ...] = ()
+
+
+_NONE = _None()
+
+
+def _unquoted(text: str) -> str:
+    """A lone quotation mark is just a character."""
+    at = text.rindex('"')
+    return text[:at] + " " + text[at + 1 :]
+
+
+def _take(piece: str, into: dict[str, Word], dropped: dict[str, None]) -> None:
+    prefix = re.fullmatch(r"\W*([^\W_]{2,})\*\W*", piece)
+    if prefix:
+        start = folded(prefix[1])[:64]
+        into.setdefault(f"{start}*", Word(f"{start}*", (), prefix=start))
+        return
+    plain = folded(piece)
+    whole = set(wholes(plain.strip(".,;:!?()[]{}<>'\"`")))
+    for term, _ in terms(piece):
+        extra = term in whole
+        shown = next((w for w in _words(plain) if stem(w) == term), term)
+        alike = () if extra else tuple((stem(one), _ALIKE) for one in synonyms(shown))
+        made = Word(shown, ((term, 1.0), *(a for a in alike if a[0] != term)), extra=extra)
+        into.setdefault(term, made)
+    dropped.update(dict.fromkeys(word for word in _words(plain) if word in STOP))
+
+
+def _words(plain: str) -> list[str]:
+    return [word for word, _ in (wanted(plain) or _NONE).terms]
