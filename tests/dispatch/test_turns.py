@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from longhouse.dispatch import turns as turning
-from longhouse.dispatch.turns import LATELY_S, MOST_OWNERS, MOST_REST_S, REST, Turns
+from longhouse.dispatch.turns import ALONE, LATELY_S, MOST_OWNERS, MOST_REST_S, REST, Turns
 
 
 class Clock:
@@ -71,20 +71,26 @@ async def test_a_request_that_nobody_is_in_the_way_of_goes_on_at_once(clock: Clo
 async def test_another_owner_goes_on_after_one_request_of_a_flood(clock: Clock) -> None:
     crowd = Crowd(clock)
     crowd.ask("busy", 200)
-    await crowd.pass_rounds(10)
+    await crowd.pass_rounds(5)
     before = len(crowd.order)
     crowd.ask("calm")
     order = await crowd.end()
-    assert order.index("calm") <= before + 2  # its task begins in the next round
+    assert order.index("calm") <= before + 2 * ALONE  # its task begins in the next round
     assert Counter(order) == {"busy": 200, "calm": 1}
 
 
-async def test_a_flood_has_one_request_in_each_round_of_the_loop(clock: Clock) -> None:
+@pytest.mark.parametrize("beside, most", [(False, ALONE), (True, 1)])
+async def test_a_flood_has_few_requests_in_each_round_of_the_loop_and_one_beside_others(
+    clock: Clock, beside: bool, most: int
+) -> None:
     crowd = Crowd(clock)
+    if beside:
+        crowd.ask("calm")
+        await crowd.pass_rounds(3)
     crowd.ask("busy", 50)
     await crowd.pass_rounds(120)
-    assert len(await crowd.end()) == 50
-    assert max(Counter(crowd.rounds).values()) == 1
+    assert len(await crowd.end()) == 50 + beside
+    assert max(Counter(crowd.rounds).values()) == most
 
 
 async def test_two_floods_and_another_owner_take_turns(clock: Clock) -> None:
@@ -99,7 +105,7 @@ async def test_two_floods_and_another_owner_take_turns(clock: Clock) -> None:
     assert first <= before + 2
     assert second - first <= 3
     assert third - second <= 3
-    both = order[:60]
+    both = order[before : before + 60]
     assert abs(both.count("busy") - both.count("busier")) <= 3
 
 
