@@ -21,7 +21,8 @@ from longhouse.house import House
 from longhouse.memory.branches import ensure_branch, ensure_document
 from longhouse.memory.graph.apply import write_versions
 from longhouse.memory.room import sql
-from longhouse.memory.words import indexed
+from longhouse.store.recall.folding import append
+from longhouse.store.recall.index import Text, bytes_of
 from longhouse.store.tx import Call, Tx
 from tools.postgres import Postgres
 
@@ -102,9 +103,12 @@ def fill_notes(house: House, workspace: str, count: int) -> None:
                 for seq, text in rows
             ],
         )
-        tx.many(
-            sql.words_add,
-            [{"seq": seq, "words": indexed(doc_id, ("T", text))} for seq, text in rows],
+        append(
+            tx,
+            (
+                (seq, bytes_of(Text(seq, "note", "T", text, doc_id=doc_id)))
+                for seq, text in rows
+            ),
         )
         account(tx, first, len(rows))
 
@@ -311,7 +315,7 @@ def apply_batch(house: House) -> None:
             started = time.perf_counter()
             connection.many(graph_sql.version_add, versions)
             connection.many(graph_sql.tag_add, tags)
-            connection.many(sql.words_add, words)
+            connection.many(WORDS, words)
             connection.rows(STORE, {"ws": ws, "seq": at + batch})
             connection.commit()
             return time.perf_counter() - started
@@ -321,7 +325,14 @@ def apply_batch(house: House) -> None:
     where = """SELECT w.ws, w.seq, d.doc_id FROM workspaces w JOIN documents d ON d.ws = w.ws
                WHERE w.name = 'a'"""
     store = "UPDATE workspaces SET seq = :seq WHERE ws = :ws"
+    words = """INSERT INTO bare_words (rowid, words)
+               VALUES (:ws * 1099511627776 + :seq, :words)"""
     WHERE, STORE = Query("where", where, where), Query("store", store, store)  # noqa: N806
+    WORDS = Query("words", words, words)  # noqa: N806
+    full_text = """CREATE VIRTUAL TABLE bare_words USING fts5 (
+        words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii')"""
+    with house.db.engine.writer("") as connection:
+        connection.run(Query("full_text", full_text, full_text), {})
     ours()
     figures = interleave({"bare": bare, "apply": ours}, rounds=9)
     report("memory-apply", figures.ratio("apply", "bare"), "<=3.0", figures)

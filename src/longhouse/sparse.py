@@ -144,7 +144,7 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
             what: [one.__module__, one.__name__] for what, one in registry.provided.items()
         },
         "searchables": [
-            [one.kind, one.read.__module__, one.read.__name__, one.rows.__name__, one.by_seq]
+            [one.kind, one.read.__module__, one.read.__name__, one.rows.__name__]
             for one in registry.searchables
         ],
         "api": dict(api),
@@ -177,11 +177,11 @@ def _opener(ref: dict[str, Any], module: str, name: str) -> Opener:
     return Opener(kind, re.compile(rf"(?:{kind.pattern})\Z"), resolve)
 
 
-def _searchable(kind: str, module: str, read: str, rows: str, by_seq: bool) -> Searchable:
-    def reads(tx: Any, at: Any, look: Any) -> Any:
-        return _function(module, read)(tx, at, look)
+def _searchable(kind: str, module: str, read: str, rows: str) -> Searchable:
+    def reads(tx: Any, seqs: Any, look: Any) -> Any:
+        return _function(module, read)(tx, seqs, look)
 
-    def lists(tx: Any, after: Any, limit: int) -> Any:
+    def lists(tx: Any, after: int, limit: int) -> Any:
         return _function(module, rows)(tx, after, limit)
 
-    return Searchable(kind, reads, lists, by_seq)
+    return Searchable(kind, reads, lists)

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from longhouse.memory.index import ask, newest_with
-from longhouse.memory.room import sql
-from longhouse.memory.words import indexed
+from longhouse.store.recall.locating import ask, newest_with
+from longhouse.store.recall.folding import fold
+from longhouse.store.recall.index import Text, index_texts
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds, Lh
 
-ROWS = 4_500
-STEPS = {"all": 1, "many": 20, "some": 100, "few": 1_500}
+ROWS, FRESH = 4_500, 4_530
+STEPS = {"whole": 1, "many": 20, "sum": 100, "rare": 1_500}
 
 
 def words_of(n: int) -> str:
     words = [word for word, step in STEPS.items() if n % step == 0]
-    return " ".join([*words, "oldest" if n == 1 else "other"])
+    return " ".join([*words, "oldest" if n == 1 else "middle"])
 
 
 def expected(query: str, before: int) -> list[int]:
     asked = query.removesuffix("*").split()
     return [
         n
-        for n in range(min(before, ROWS + 1) - 1, 0, -1)
+        for n in range(min(before, FRESH + 1) - 1, 0, -1)
         if all(any(held.startswith(word) for held in words_of(n).split()) for word in asked)
     ]
 
 
 def test_the_newest_rows_of_a_word_are_found(lh: Lh) -> None:
     def fill(tx: Tx) -> None:
-        rows = [{"seq": n, "words": indexed(1, (words_of(n),))} for n in range(1, ROWS + 1)]
-        tx.many(sql.words_add, rows)
+        index_texts(tx, [Text(n, "note", None, words_of(n)) for n in range(1, ROWS + 1)])
+        fold(tx)
+        index_texts(tx, [Text(n, "note", None, words_of(n)) for n in range(ROWS + 1, FRESH + 1)])
 
     def look(tx: Tx) -> None:
-        for before in (10**9, ROWS + 1, ROWS - 2_000, 2_001, 1_999, 1_500, 2, 1):
-            for query in (*STEPS, "oldest", "many some", "nobody", "som*"):
+        for before in (10**9, FRESH + 1, ROWS - 2_000, 2_001, 1_999, 1_500, 2, 1):
+            for query in (*STEPS, "oldest", "many sum", "nobody", "su*"):
                 match = expected(query, before)
                 for limit in (1, 20, 64, 1_000):
                     found = newest_with(tx, ask(query), before=before, limit=limit)

@@ -410,7 +410,7 @@ class MemoryMachine(RuleBasedStateMachine):
         found: list[dict[str, Any]] = []
         cursor = None
         while True:
-            page = self.call("docs.search", text=word, cursor=cursor, limit=2)
+            page = self.call("docs.search", text=word, cursor=cursor, limit=2, order="newest")
             found += page["hits"]
             if not page["pagination"]["has_more"]:
                 return found

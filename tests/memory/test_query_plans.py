@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from longhouse.memory.graph.room import sql as graph_sql
 from longhouse.memory.room import sql
-from longhouse.store.postgres import PostgresEngine
 from longhouse.store.queries import Query
 from longhouse.store.sqlite import SqliteEngine
 
@@ -49,29 +47,6 @@ def test_a_page_walks_its_index(tmp_path: Path, name: str) -> None:
     plan = [str(row[3]) for row in rows]
     assert any(step.endswith(PLANS[name]) for step in plan), plan
     assert not any(step.startswith(("SCAN graph_", "SCAN doc_")) for step in plan)
-
-
-MANY_WORDS = """
-INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 20000, 0);
-INSERT INTO search_words (ws, seq, words)
-SELECT 1, n, array_to_tsvector(ARRAY['all', 'w' || n % 5000]) FROM generate_series(1, 20000) n;
-ANALYZE;
-"""
-
-
-def test_on_postgres_a_rare_word_is_found_by_its_index(postgres_url: str) -> None:
-    """The generic plan of a prepared statement reads no more than the newest rows."""
-    PostgresEngine(postgres_url).close()
-    with psycopg.connect(postgres_url) as db:
-        db.execute("SET search_path TO longhouse")
-        db.execute(MANY_WORDS)
-        text = b"EXPLAIN (GENERIC_PLAN, COSTS OFF) " + sql.words_found.postgres.text
-        plan = "\n".join(row[0] for row in db.execute(text))
-        db.rollback()
-    newest, _, by_word = plan.partition("CTE far")
-    assert "Index Scan Backward using search_words_pkey" in newest
-    assert "Bitmap Index Scan on search_words_by_word" in by_word
-    assert "search_words_pkey" not in by_word
 
 
 class Anything(dict):

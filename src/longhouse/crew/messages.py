@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from longhouse.crew.agents import existing
 from longhouse.crew.errors import InvalidMessage, UnknownRecipient
+from longhouse.crew.documenting import message_text
 from longhouse.crew.room import ENDLESS, sql
 from longhouse.crew.types.entities import Category, Message
 from longhouse.kernel.clock import rfc3339
 from longhouse.store.engine import Row
+from longhouse.store.recall.index import index_text
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -89,6 +91,7 @@ def deliver(
         now=tx.now_ms,
     )
     assert row is not None
+    index_text(tx, message_text(row))
     touch(tx, bead_id, sender, unread=1, due=int(requires_ack), subject=subject)
     return message_from(row)
 

@@ -486,3 +486,7 @@ WHERE ws = :ws AND state = 'active' AND expires_at_ms > :now + ttl_ms
 -- name: agents_clamp
 -- Nobody can have been seen later than now.
 UPDATE agents SET last_seen_at_ms = :now WHERE ws = :ws AND last_seen_at_ms > :now
+
+-- name: messages_from
+-- The seqs of messages above one, for indexing.
+SELECT seq FROM messages WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit

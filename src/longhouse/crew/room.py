@@ -31,6 +31,7 @@ room = Room(
         "mail",
         "sessions",
         "conversation",
+        "documenting",
         "tracked",
         "opening",
         "advice",

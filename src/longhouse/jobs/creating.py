@@ -28,6 +28,7 @@ from longhouse.jobs.waiting import Prospects
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.delegation import MODEL_NAME, SKILL_PROFILES
 from longhouse.kernel.errors import InvalidInput
+from longhouse.store.recall.index import Text, index_part
 from longhouse.store.tx import Asking, Tx
 
 __all__ = ["add_job", "check_prompt", "create_job", "warn_of_unoffered"]
@@ -128,6 +129,9 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
     }
     tx.run(sql.spec_add, n=n, prompt=req.prompt, meta=msgspec.json.encode(meta).decode())
     tx.run(sql.job_add, **row)
+    index_part(
+        tx, Text(seq, "job", req.title, req.prompt, (job,), author=tx.actor, task=req.task)
+    )
     event = record(tx, row, "created", req.title, seq=seq)
     if deps.numbers:
         deps.write(tx, n)

@@ -22,12 +22,14 @@ from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion, UnknownI
 from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
 from longhouse.store.engine import Row
+from longhouse.store.recall.index import Text, index_part
 from longhouse.store.tx import Tx
 from longhouse.work.targets import known_target
 
 __all__ = [
     "LONGEST_MS",
     "MAX_META",
+    "QUIET",
     "STREAM",
     "checked_meta",
     "existing",
@@ -40,6 +42,10 @@ __all__ = [
 STREAM = "jobs"
 MAX_META = 16_000
 LONGEST_MS = 300_000
+QUIET = frozenset(
+    "created claimed reclaimed released held refused slice_recovered incursion woken".split()
+)
+"""Kinds of events whose messages are ours, not anybody's words: they are not searched."""
 _TTL_MS = (1_000, LONGEST_MS)
 
 
@@ -88,6 +94,9 @@ def record(
     data.update((name, value) for name, value in optional.items() if value is not None)
     job = job_id(row["n"])
     tx.append(STREAM, job, kind, data, seq=seq)
+    if kind not in QUIET:
+        said = f"{message}\n{row['summary'] or ''}"
+        index_part(tx, Text(seq, "job", None, said, author=tx.actor, task=row["task_id"]))
     if row["in_crew"] and kind in ENDS:
         holdings(tx).end(tx, job)
     if row["task_id"] and known_target(tx, row["task_id"]):

@@ -16,6 +16,7 @@ room = Room(
         "claiming",
         "completion_proof",
         "creating",
+        "documenting",
         "fanning",
         "fold",
         "holding",

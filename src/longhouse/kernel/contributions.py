@@ -123,16 +123,13 @@ class Refusal(NamedTuple):
 class Searchable(NamedTuple):
     """Rows of a room that search finds.
 
-    `read(tx, at, look)` reads rows back as documents: those at these seqs, or, for a kind with
-    ids of its own, those with these keys. It leaves out what `look` must not see. `rows(tx, after,
-    limit)` lists what is there to index: seqs above one, or pairs of key and seq with keys above
-    one.
+    `rows(tx, after, limit)` lists the seqs above one at which something is to be indexed. `read(tx,
+    seqs, look)` reads back what the room has there, as documents, without what `look` must not see.
     """
 
     kind: str
     read: Callable[[Any, Any, Any], Iterable[Any]]
-    rows: Callable[[Any, Any, int], Iterable[Any]]
-    by_seq: bool
+    rows: Callable[[Any, int, int], Iterable[int]]
 
 
 Recoverer = Callable[[Refusal], Iterable[Suggestion]]

@@ -308,12 +308,12 @@ class Room:
         return declare
 
     def searchable(
-        self, kind: str, rows: Callable[[Any, Any, int], Iterable[Any]], *, by_seq: bool = False
+        self, kind: str, rows: Callable[[Any, int, int], Iterable[int]]
     ) -> Callable[[SearchedT], SearchedT]:
-        """Register the decorated `(tx, at, look) -> documents`: what of this kind search finds."""
+        """Register the decorated `(tx, seqs, look) -> documents`: what of this kind search finds."""
 
         def declare(read: SearchedT) -> SearchedT:
-            self.searchables.append(Searchable(kind, read, rows, by_seq))
+            self.searchables.append(Searchable(kind, read, rows))
             return read
 
         return declare

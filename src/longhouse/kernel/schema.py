@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.explain import explain, unknown_argument
 from longhouse.kernel.names import also
 from longhouse.kernel.registry import Command
 from longhouse.kernel.values import Request, Value
@@ -97,6 +96,8 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
     try:
         return own, msgspec.convert(common, Common)
     except msgspec.ValidationError as error:
+        from longhouse.kernel.explain import explain  # only a refusal needs it
+
         raise explain(error, Common, _inline(Common), _EXAMPLES, common) from None
 
 
@@ -105,6 +106,8 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
     own = command.fields()
     for name in args:
         if name not in own:
+            from longhouse.kernel.explain import unknown_argument  # only a refusal needs it
+
             refused = [one for one in _COMMON if takes(command, one, args[name]) is False]
             not_meant = {*args, *refused} - {*own}.difference(args)
             known = (*own, *_COMMON)
@@ -115,6 +118,8 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
         return msgspec.convert(given, command.request)
     except msgspec.ValidationError as error:
         shown = msgspec.to_builtins(command.example)
+        from longhouse.kernel.explain import explain  # only a refusal needs it
+
         raise explain(error, command.request, args_schema(command), shown, given) from None
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.lines import one_line
+from longhouse.kernel.lines import one_line, value
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.trim import clip_text
 from longhouse.memory.branches import NOW
@@ -28,7 +28,7 @@ from longhouse.store.recall.rebuilding import progress
 from longhouse.store.recall.words import clean, terms
 from longhouse.store.tx import Tx
 
-__all__ = ["Narrowed", "Page", "answer"]
+__all__ = ["Narrowed", "Page", "answer", "lines_of"]
 
 _SNIPPET = 280
 _NEIGHBOR = 140
@@ -82,6 +82,37 @@ def answer(
         bounded=list(page.bounded) or None,
         indexed_percent=None if far is None else 100 * far[0] // max(1, far[1]),
     )
+
+
+def lines_of(result: dict[str, Any]) -> list[str]:
+    """The answer as lines: a hit each, and what to know about the words."""
+    page = result["pagination"]
+    head = f"docs.search text={value(result['text'])} hits={len(result['hits'])}"
+    lines = [head + (f" more=cursor:{page['next_cursor']}" if page["has_more"] else "")]
+    for hit in result["hits"]:
+        named = hit.get("type") or hit["kind"]
+        place = [named, hit.get("who"), hit["ts"][:10], hit.get("task"), hit.get("status")]
+        said = [hit["ref"], *(str(part) for part in place if part)]
+        if hit.get("id") and hit["id"] != hit["ref"]:
+            said.insert(1, hit["id"])
+        if hit.get("gone"):
+            said.append(f"{hit['gone'].upper()}" + _by(hit.get("instead")))
+        text = ": ".join(part for part in (hit.get("title"), hit["text"]) if part)
+        lines.append(f"- {' '.join(said)} | {text} | {hit.get('why') or ''}".rstrip(" |"))
+        lines += [f"  {near['ref']} | {near['text']}" for near in hit.get("around") or ()]
+    for word, near in (result.get("unknown") or {}).items():
+        lines.append(f"found nowhere: {word}" + (f"; nearest: {', '.join(near)}" if near else ""))
+    if result.get("dropped"):
+        lines.append(f"decided nothing: {' '.join(result['dropped'])}")
+    if result.get("bounded"):
+        lines.append(f"only the newest mentions considered: {' '.join(result['bounded'])}")
+    if result.get("indexed_percent") is not None:
+        lines.append(f"the index is being built: {result['indexed_percent']} %")
+    return lines
+
+
+def _by(instead: str | None) -> str:
+    return f" by {instead}" if instead else ""
 
 
 def _hit(

@@ -34,7 +34,7 @@ def nodes_to_index(tx: Tx, after: int, limit: int) -> list[int]:
     return _seqs(tx, sql.nodes_from, after, limit)
 
 
-@room.searchable("entry", entries_to_index, by_seq=True)
+@room.searchable("entry", entries_to_index)
 def read_entries(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
     """The entries at these seqs that the caller sees."""
     rows = tx.all(sql.entries_at, seqs=_json(seqs))
@@ -57,7 +57,7 @@ def read_entries(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
         )
 
 
-@room.searchable("node", nodes_to_index, by_seq=True)
+@room.searchable("node", nodes_to_index)
 def read_nodes(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
     """The nodes at these seqs that the caller sees; replaced ones say by what."""
     rows = tx.all(sql.node_versions_at, seqs=_json(seqs))
@@ -107,13 +107,13 @@ def read_nodes(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
 def forget_branch(tx: Tx, branch: Branch) -> None:
     """Take everything on a branch out of the index, before it is deleted."""
     from longhouse.store.recall.folding import remove
-    from longhouse.store.recall.rebuilding import texts_at
+    from longhouse.store.recall.rebuilding import signed
 
     for query in (sql.entries_of_branch, sql.nodes_of_branch):
         seqs = [row["seq"] for row in tx.all(query, branch_id=branch.branch_id)]
         read = read_entries if query is sql.entries_of_branch else read_nodes
         for at in range(0, len(seqs), 500):
-            remove(tx, texts_at(tx, read, seqs[at : at + 500]))
+            remove(tx, [one.text() for one in signed(tx, read, seqs[at : at + 500])])
 
 
 def _seen(tx: Tx, look: Look) -> dict[str, int] | None:

@@ -9,7 +9,6 @@ from longhouse.kernel.trim import clip_text
 from longhouse.memory.branches import ensure_branch, view_of
 from longhouse.memory.entries import append_entry, page_of
 from longhouse.memory.room import room, sql
-from longhouse.memory.sequential import derive
 from longhouse.memory.targeting import current_branch, scope
 from longhouse.memory.types.documents import (
     CommitNote,
@@ -82,6 +81,8 @@ def show_document(tx: Tx, req: ShowDocument) -> Page:
     where = scope(tx, req.doc_kind, target=req.target, branch=req.branch, doc=req.doc)
     view = view_of(tx, where.branch, where.doc, req.as_of)
     entries, pagination = page_of(tx, view, cursor=req.cursor, limit=req.limit)
+    from longhouse.memory.sequential import derive  # not needed to write
+
     return Page(
         branch=where.branch,
         doc=where.doc,

@@ -38,13 +38,6 @@ class Narrowed(NamedTuple):
     task: str | None = None
     path: str | None = None
 
-    def things(self, tx: Tx, seqs: Sequence[int]) -> dict[str, list[str]]:
-        """The keys of the things that are indexed at these seqs, by kind."""
-        found: dict[str, dict[str, None]] = {}
-        for row in tx.all(recall.things_at, seqs=as_json(seqs)):
-            found.setdefault(row["kind"], {})[row["key"]] = None
-        return {kind: list(keys) for kind, keys in found.items()}
-
     def kept(self, tx: Tx, documents: Iterable[Document]) -> list[Document]:
         """Those that were asked for, with who wrote them."""
         found = [one for one in documents if one.ranked and self._is_asked_for(one)]

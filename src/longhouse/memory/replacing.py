@@ -14,6 +14,9 @@ from longhouse.store.tx import Tx
 
 __all__ = ["behind_what_replaced"]
 
+_BEHIND = 4
+"""One replaced document is shown for so many others at most."""
+
 
 def behind_what_replaced(
     tx: Tx, ranked: list[Judged], judge: Judge, within: Narrowed, told: set[str]
@@ -21,6 +24,30 @@ def behind_what_replaced(
     """The same documents, each replaced one after the one that counts."""
     here = {one.document.thing: one for one in ranked}
     said: set[str] = set()
+    later: list[Judged] = []
+    for one in _in_order(tx, ranked, here, judge, within, told):
+        if one.document.thing in said:
+            continue
+        said.add(one.document.thing)
+        told.add(one.document.thing)
+        if one.document.instead:
+            later.append(one)
+            continue
+        yield one
+        if later and len(said) % _BEHIND == 0:
+            yield later.pop(0)
+    yield from later
+
+
+def _in_order(
+    tx: Tx,
+    ranked: list[Judged],
+    here: dict[str, Judged],
+    judge: Judge,
+    within: Narrowed,
+    told: set[str],
+) -> Iterator[Judged]:
+    """What replaced something, then what it replaced."""
     for one in ranked:
         chain = [one]
         while (thing := _instead(chain[-1].document)) and len(chain) < 8:
@@ -30,11 +57,7 @@ def behind_what_replaced(
             if later is None or later in chain:
                 break
             chain.append(later)
-        for each in reversed(chain):
-            if each.document.thing not in said:
-                said.add(each.document.thing)
-                told.add(each.document.thing)
-                yield each
+        yield from reversed(chain)
 
 
 def _instead(document: Document) -> str | None:

@@ -12,7 +12,7 @@ from itertools import islice
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
-from longhouse.memory.answering import Narrowed, Page, answer
+from longhouse.memory.answering import Narrowed, Page, answer, lines_of
 from longhouse.memory.branches import ENDLESS
 from longhouse.memory.narrowing import narrowed
 from longhouse.memory.replacing import behind_what_replaced
@@ -35,6 +35,7 @@ _MOST_LOOKED_AT = 960
 _MOST_LOCATED = 2_000
 _GUESSED = 0.5
 _PLACES = 1 << 20
+_ON_BRANCHES = ("entry", "node")
 
 
 @room.command(
@@ -47,6 +48,7 @@ _PLACES = 1 << 20
         Pop("hits", leave=1, cursor="at"),
         Clip("hits.text", 40),
     ],
+    lines=lines_of,
     slow=True,
 )
 def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
@@ -106,16 +108,10 @@ def read_documents(tx: Tx, seqs: list[int], within: Narrowed) -> Iterable[Docume
     """What the rooms have at these seqs, as far as the caller sees it and asked for it."""
     if not seqs:
         return []
-    searchables = tx.facts.registry.searchables
     found: list[Document] = []
-    for one in searchables:
-        if one.by_seq:
+    for one in tx.facts.registry.searchables:
+        if one.kind in _ON_BRANCHES or not (within.look.branch or within.look.doc):
             found += one.read(tx, seqs, within.look)
-    if within.look.branch is None and within.look.doc is None:
-        for kind, keys in within.things(tx, seqs).items():
-            read = next((one.read for one in searchables if one.kind == kind), None)
-            if read is not None:
-                found += read(tx, keys, within.look)
     return within.kept(tx, found)
 
 
@@ -133,8 +129,8 @@ def _newest(tx: Tx, req: SearchDocuments, within: Narrowed) -> SearchResult:
         read = read_documents(tx, [seq for seq in chunk if seq > within.after], within)
         by_seq: dict[int, list[Document]] = {}
         for one in read:
-            if query.matches(one.title, one.body, *one.ids) and one.thing not in told:
-                told.add(one.thing)
+            if query.matches(one.title, one.body, *one.ids) and one.ref not in told:
+                told.add(one.ref)
                 by_seq.setdefault(one.seq, []).append(one)
         hits += [one for seq in sorted(by_seq, reverse=True) for one in by_seq[seq]]
         looked_at += len(chunk)

@@ -16,6 +16,7 @@ from longhouse.kernel.inputs import from_base64
 from longhouse.kernel.redact import mask, redact, redact_text
 from longhouse.kernel.secret_shapes import LONGEST, open_from, secret_spans, shut_until
 from longhouse.kernel.tool_tasks import DELTAS, INLINE_BYTES, Stream
+from longhouse.processes.documenting import index_process
 from longhouse.processes.frames import log_id, log_path, logs_of, named_logs, status_payload
 from longhouse.processes.records import Process, ref_of, view_of
 from longhouse.processes.room import room, sql
@@ -133,6 +134,7 @@ def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingIm
     assert row is not None
     try:
         frames = _frames(ref_of(n), spec, taken, _seals(tx, ref_of(n), taken))
+        index_process(tx, row, ref_of(n), row["created_seq"])
         process = Process(row, spec, TaskState()).write(tx, frames)
     except IllegalFrame as error:
         raise InvalidInput(

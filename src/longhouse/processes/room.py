@@ -15,6 +15,7 @@ room = Room(
         "cancelling",
         "claiming",
         "controlling",
+        "documenting",
         "exporting",
         "fetching",
         "fold",

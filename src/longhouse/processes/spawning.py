@@ -18,6 +18,7 @@ from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import decode
 from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest
 from longhouse.kernel.tool_tasks import is_programs_tool
+from longhouse.processes.documenting import index_process
 from longhouse.processes.calling import refuse_above, standing_of
 from longhouse.processes.frames import logs_of, status_payload
 from longhouse.processes.records import Process, name_taken, ref_of
@@ -224,4 +225,5 @@ def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: PolicyDecision | N
     frames: list[tuple[str, dict[str, Any]]] = [("tool_task_spawned", spawned)]
     if decision is not None:
         frames.append(("tool_policy_decided", decision_payload(tx, decision)))
+    index_process(tx, row, task_id, row["created_seq"])
     return Process(row, spec, TaskState()).write(tx, frames)

@@ -13,7 +13,7 @@ from longhouse.thinking.types.cards import AddCard, CardWritten, ThinkCard
 from longhouse.thinking.vocabulary import TYPES
 from longhouse.thinking.writing import write_card
 
-__all__ = ["think_card"]
+__all__ = ["card_types", "think_card"]
 
 _EXAMPLES: dict[str, Any] = {
     "frame": {"title": "Reads are slow after a deploy", "text": "Since Monday, only cold nodes."},
@@ -26,6 +26,12 @@ _EXAMPLES: dict[str, Any] = {
     "update": {"title": "The cache moved to another host"},
     "knowledge": {"title": "Deploys empty the cache", "text": "Nodes start with empty caches."},
 }
+
+
+@room.provides("card types")
+def card_types() -> tuple[str, ...]:
+    """The types of nodes that are cards, for a search of the kind `card`."""
+    return TYPES
 
 
 @room.command(

@@ -23,6 +23,7 @@ from longhouse.memory.targeting import reasoning_ref
 from longhouse.memory.types.graph import EdgeDelete, EdgeUpsert, NodeDelete, NodeUpsert, Op
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
+from longhouse.work.documenting import index_work
 from longhouse.work.lookup import entity_of, is_plan
 from longhouse.work.projections import count_event
 from longhouse.work.room import room, sql
@@ -97,6 +98,8 @@ def happened(
             data=data,
         )
     )
+    if counted:
+        index_work(tx, entity, seq)
     if counted and not kind.endswith("_deleted"):
         _offer_radar(tx, entity)
     ref = reasoning_ref(entity)

@@ -11,6 +11,7 @@ room = Room(
         "advice",
         "batch",
         "closing",
+        "documenting",
         "editing",
         "events",
         "evidence",

@@ -19,6 +19,7 @@ from longhouse.store.artifacts.growing import Gap
 from longhouse.store.artifacts.room import sql
 from longhouse.store.artifacts.types import Artifact, ListArtifacts
 from longhouse.store.artifacts.view import ArtifactView, LineCounts, Pread, nearby
+from longhouse.store.recall.index import Text, index_part
 from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
@@ -299,6 +300,9 @@ class Artifacts:
         made = Artifact.from_row(row)
         kind = "added" if blob else "begun"
         tx.append("artifacts", made.handle, kind, _logged(made), seq=seq)
+        if blob:
+            text = Text(seq, "artifact", name, media_type, (made.handle,), author=tx.actor)
+            index_part(tx, text)
         return made
 
     def _prolong(self, tx: Tx, artifact: Artifact, expires: int | None) -> Artifact:

@@ -103,3 +103,9 @@ SELECT COALESCE(SUM(stored), 0) AS bytes FROM artifacts WHERE ws = :ws
 INSERT INTO artifact_usage (ws, bytes)
 SELECT CAST(:ws AS INTEGER), COALESCE(SUM(stored), 0) FROM artifacts WHERE ws = :ws
 ON CONFLICT (ws) DO UPDATE SET bytes = excluded.bytes
+
+-- name: artifacts_from
+-- Where artifacts were added whole, above a seq, for indexing.
+SELECT created_seq FROM artifacts
+WHERE ws = :ws AND created_seq > :after AND sealed_at_ms = created_at_ms
+ORDER BY created_seq LIMIT :limit

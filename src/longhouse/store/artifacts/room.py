@@ -5,5 +5,5 @@ from longhouse.store.queries import Queries
 
 __all__ = ["room", "sql"]
 
-room = Room("store.artifacts", modules=("checks", "commands", "joining", "sweep"))
+room = Room("store.artifacts", modules=("checks", "commands", "documenting", "joining", "sweep"))
 sql = Queries("longhouse.store.artifacts")

@@ -19,16 +19,6 @@ CREATE TABLE search_blocks (
     PRIMARY KEY (ws, term, first)
 ) STRICT, WITHOUT ROWID;
 
--- What is searchable and has an id of its own: where its words are indexed.
-CREATE TABLE search_things (
-    ws    INTEGER NOT NULL,
-    seq   INTEGER NOT NULL,
-    kind  TEXT    NOT NULL,
-    key   TEXT    NOT NULL,
-    PRIMARY KEY (ws, seq, kind, key)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX search_things_by_key ON search_things (ws, kind, key);
-
 -- How much is indexed; `todo` says where to go on if not everything is.
 CREATE TABLE search_state (
     ws    INTEGER NOT NULL PRIMARY KEY,

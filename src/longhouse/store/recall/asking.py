@@ -18,6 +18,7 @@ __all__ = ["Asked", "Word", "parsed"]
 _PIECE = re.compile(r'(?<!\S)(-?)"([^"]*)"|(\S+)')
 _BARE = re.compile(r"[^\W_]")
 _MOST = 24
+_TOGETHER = 0.9
 _ALIKE = 0.45
 """How much a word that means about the same counts for."""
 
@@ -69,11 +70,27 @@ def parsed(text: str) -> Asked:
             "text: expected at least one word to look for",
             recovery='pass words, like text="cache key"; -word only leaves something out',
         )
-    words = list(found.values())
+    words = _joined(text, list(found.values()))
     dropped.update(dict.fromkeys(word.shown for word in words[_MOST:]))
     return Asked(
         tuple(words[:_MOST]), tuple(phrases[:8]), tuple(excluded.values())[:_MOST], tuple(dropped)
     )
+
+
+def _joined(text: str, words: list[Word]) -> list[Word]:
+    """`log in` also finds `login`, and `train` also finds `retrain`."""
+    typed = _words(folded(text))
+    after = dict(zip(typed, typed[1:], strict=False))
+    made = []
+    for word in words:
+        more = []
+        if word.shown in after and not word.extra and len(word.shown) > 2:
+            more.append((stem(word.shown + after[word.shown]), _TOGETHER))
+        for term, weight in word.terms[:1]:
+            other = term[2:] if term.startswith("re") and len(term) > 5 else f"re{term}"
+            more.append((other, weight * _ALIKE))
+        made.append(word if word.extra else word._replace(terms=(*word.terms, *more)))
+    return made
 
 
 class _None(NamedTuple):

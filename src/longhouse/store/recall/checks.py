@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from longhouse.store.engine import Row
+from longhouse.store.recall.documents import Document
 from longhouse.store.recall.folding import ALL
-from longhouse.store.recall.index import Text, bytes_of
+from longhouse.store.recall.index import bytes_of
 from longhouse.store.recall.postings import unpacked
 from longhouse.store.recall.reading import Reader
-from longhouse.store.recall.rebuilding import EVERYTHING, texts_of, todo_of
+from longhouse.store.recall.rebuilding import documents_at, todo_of
 from longhouse.store.recall.room import room, sql
 from longhouse.store.tx import Tx
 
@@ -26,58 +26,28 @@ def differences(tx: Tx) -> Iterator[str]:
         return
     reader = Reader(tx)
     held = _documents(reader, ALL)
-    rows: list[int] = []
+    rows: set[int] = set()
     for one in tx.facts.registry.searchables:
-        if one.by_seq:
-            after = 0
-            while page := [*one.rows(tx, after, _PAGE)]:
-                rows += page
-                after = page[-1]
-    things = [*_things(tx)]
-    missing = sorted(set(rows) - held)
-    if missing:
-        yield f"{len(missing)} documents are not in the search index, the first at {missing[0]}"
-    rows = sorted(set(rows) & held)
-    rows = rows[:: max(1, len(rows) // _MOST_READ)]
-    for at in range(0, len(rows), _PAGE):
-        texts = texts_of(tx, rows[at : at + _PAGE], things=False)
-        yield from _compared(tx, reader, [(text, {text.seq}) for text in texts])
-    yield from _told(tx, reader, things)
-
-
-def _told(tx: Tx, reader: Reader, things: list[Row]) -> Iterator[str]:
-    """A thing is found by everything it says, wherever it said it."""
-    for one in tx.facts.registry.searchables:
-        if one.by_seq:
-            continue
-        places: dict[str, set[int]] = {}
-        for row in things:
-            if row["kind"] == one.kind:
-                places.setdefault(row["key"], set()).add(row["seq"])
-        after = ""
+        after = 0
         while page := [*one.rows(tx, after, _PAGE)]:
-            after = page[-1][0]
-            if lost := next((key for key, _ in page if key not in places), None):
-                yield f"{one.kind} {lost} is not in the search index"
-            keys = [key for key, _ in page if key in places]
-            read = one.read(tx, keys, EVERYTHING)
-            texts = [(d.text(max(places[d.id])), places[d.id]) for d in read if d.id]
-            yield from _compared(tx, reader, texts)
+            rows.update(page)
+            after = page[-1]
+    ordered = sorted(rows)
+    every = max(1, len(ordered) // _MOST_READ)
+    for at in range(0, len(ordered), _PAGE):
+        found = documents_at(tx, ordered[at : at + _PAGE])
+        lost = [one for one in found if not held & {one.seq, *one.places}]
+        if lost:
+            yield f"{len(lost)} texts are not in the search index, the first is {lost[0].ref}"
+        yield from _compared(tx, reader, [one for one in found if one not in lost][::every])
 
 
-def _things(tx: Tx) -> Iterator[Row]:
-    after = 0
-    while page := tx.all(sql.things_from, after=after, upto=2**62, limit=_PAGE):
-        yield from page
-        after = page[-1]["seq"]
-
-
-def _compared(tx: Tx, reader: Reader, texts: list[tuple[Text, set[int]]]) -> Iterator[str]:
+def _compared(tx: Tx, reader: Reader, documents: list[Document]) -> Iterator[str]:
     """Terms that are at none of the places where the index should have them."""
     by_term: dict[str, list[set[int]]] = {}
-    for text, places in texts:
-        for term in bytes_of(text):
-            by_term.setdefault(term, []).append(places)
+    for one in documents:
+        for term in bytes_of(one.text()):
+            by_term.setdefault(term, []).append({one.seq, *one.places})
     for term, wanted in by_term.items():
         held = set(reader.fresh(term).seqs)
         low, high = min(map(min, wanted)), max(map(max, wanted))

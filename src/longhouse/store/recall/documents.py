@@ -25,6 +25,7 @@ class Look(NamedTuple):
 class Document(NamedTuple):
     """One row as its room reads it back; documents with the same `thing` are one hit.
 
+    `places` are the seqs at which it may be indexed, if not only at `seq`.
     `gone` says why it no longer holds (superseded, refuted, merged), `instead` what replaced it.
     """
 
@@ -49,11 +50,12 @@ class Document(NamedTuple):
     gone: str | None = None
     instead: str | None = None
     ranked: bool = True
+    places: tuple[int, ...] = ()
 
-    def text(self, seq: int | None = None) -> Text:
+    def text(self) -> Text:
         """What it is indexed by."""
         return Text(
-            self.seq if seq is None else seq,
+            self.seq,
             f"{self.kind} {self.type}" if self.type else self.kind,
             self.title,
             self.body,

@@ -7,7 +7,8 @@ many, or in one of its own. New documents have the highest seqs, so a fold only 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,10 +16,10 @@ import msgspec
 
 from longhouse.store.engine import Row
 from longhouse.store.recall.index import Text, bytes_of, mark, sql
-from longhouse.store.recall.postings import BLOCK, packed, unpacked
+from longhouse.store.recall.postings import BLOCK, packed, single, unpacked
 from longhouse.store.tx import Tx
 
-__all__ = ["append", "fold", "remove"]
+__all__ = ["append", "append_all", "fold", "remove"]
 
 _LINE = re.compile(rb"\n([^\t\n]+)\t(..)")
 _AT_ONCE = 1_000
@@ -39,13 +40,23 @@ def fold(tx: Tx) -> int:
     return len(rows)
 
 
+def append_all(tx: Tx, texts: Sequence[Text]) -> bool:
+    """Index so many documents that they need not gather first; false if they have to wait."""
+    state = tx.one(sql.state_now)
+    if state is not None and state["todo"] is not None:
+        return False
+    fold(tx)
+    append(tx, ((text.seq, bytes_of(text)) for text in texts))
+    return True
+
+
 def append(tx: Tx, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
     """Add documents to the blocks of their terms."""
-    found: dict[str, dict[int, int]] = {}
+    found: defaultdict[str, dict[int, int]] = defaultdict(dict)
     docs = words = 0
     for seq, said in documents:
         for term, byte in said.items():
-            held = found.setdefault(term, {})
+            held = found[term]
             held[seq] = held.get(seq, 0) | byte
         docs += 1
         words += len(said)
@@ -62,6 +73,9 @@ def append(tx: Tx, documents: Iterable[tuple[int, Mapping[str, int]]]) -> None:
 
 def _appended(term: str, tail: Row | None, more: dict[int, int]) -> list[dict[str, Any]]:
     """The last block of a term with more documents, and new blocks for those without room."""
+    if tail is None and len(more) == 1:  # most terms are rare
+        [(seq, byte)] = more.items()
+        return [{"term": term, "first": seq, "total": 1, "postings": single(byte)}]
     before = 0
     held: dict[int, int] = {}
     if tail is not None:

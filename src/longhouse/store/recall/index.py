@@ -2,13 +2,14 @@
 
 A document is known by the seq at which it was written. Its terms first go into one row of
 `search_fresh`; whenever enough rows have gathered, `folding.py` moves them into the blocks of each
-term. What has an id of its own and goes on saying things (a job, a task) has several documents;
-`search_things` says whose they are, and what it says now is read from its room.
+term. What has an id of its own and goes on saying things (a job, a task) has several documents; the
+log says whose they are, and what it says now is read from its room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from longhouse.kernel.redact import is_suspect
@@ -16,16 +17,7 @@ from longhouse.store.queries import Queries
 from longhouse.store.recall.words import clean, terms
 from longhouse.store.tx import Tx
 
-__all__ = [
-    "ENDLESS",
-    "FOLD_AT",
-    "Text",
-    "forget",
-    "index_text",
-    "index_texts",
-    "index_thing",
-    "sql",
-]
+__all__ = ["ENDLESS", "FOLD_AT", "Text", "index_part", "index_text", "index_texts", "sql"]
 
 sql = Queries("longhouse.store.recall")
 
@@ -62,21 +54,20 @@ def index_text(tx: Tx, text: Text) -> None:
 
 def index_texts(tx: Tx, texts: Sequence[Text]) -> None:
     """Index several, written together."""
+    if len(texts) >= FOLD_AT:
+        from longhouse.store.recall.folding import append_all  # rarely needed
+
+        if append_all(tx, texts):
+            return
     rows = [{"seq": one.seq, "part": "", "terms": compiled(one)} for one in texts]
     tx.many(sql.fresh_add, rows)
     _fold_soon(tx, texts[0].seq - 1, texts[-1].seq)
 
 
-def index_thing(tx: Tx, key: str, text: Text) -> None:
+def index_part(tx: Tx, text: Text) -> None:
     """Index what something with an id of its own says at this seq, besides what it said before."""
-    tx.run(sql.thing_put, kind=text.kind, key=key, seq=text.seq)
-    tx.run(sql.fresh_put, seq=text.seq, part=f"{text.kind} {key}", terms=compiled(text))
+    tx.run(sql.fresh_put, seq=text.seq, part=text.kind, terms=compiled(text))
     _fold_soon(tx, text.seq - 1, text.seq)
-
-
-def forget(tx: Tx, kind: str, key: str) -> None:
-    """Something was deleted: it is not found any more, its words stay until the next rebuild."""
-    tx.run(sql.thing_drop, kind=kind, key=key)
 
 
 def compiled(text: Text) -> bytes:
@@ -128,6 +119,7 @@ def marks_of(text: Text) -> Iterable[str]:
         yield mark("doc", str(text.doc_id))
 
 
+@lru_cache(4_096)
 def mark(what: str, value: str = "") -> str:
     return f"\x01{what} {value.casefold()[:120]}".replace("\n", " ").replace("\t", " ")
 

@@ -98,7 +98,7 @@ class Judge:
         score = sum(best[word] for word in sorted(best))
         score *= 1 + _CLOSE * self._closeness(places)
         score *= document.trust * (1 + _RECENT * document.seq / self._last)
-        if document.gone:
+        if document.gone and not document.instead:  # else what replaced it comes first
             score *= _GONE
         return Judged(
             document,

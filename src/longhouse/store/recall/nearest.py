@@ -7,7 +7,7 @@ from longhouse.store.recall.words import stem
 
 __all__ = ["nearest_terms"]
 
-_MOST_TERMS = 1_500
+_MOST_TERMS = 8_000
 
 
 def nearest_terms(reader: Reader, word: str, limit: int = 3) -> list[str]:
@@ -16,10 +16,9 @@ def nearest_terms(reader: Reader, word: str, limit: int = 3) -> list[str]:
         return []
     most = 1 if len(word) < 6 else 2
     target = stem(word)
-    starts = {target[:2], target[1] + target[0], target[:1] + target[2:3], target[1:3]}
     found: dict[str, int] = {}
-    for start in sorted(starts):
-        for term in reader.starting(start, _MOST_TERMS):
+    for start in sorted({target[0], target[1]}):
+        for term in reader.alike(start, len(target), most, _MOST_TERMS):
             if abs(len(term) - len(target)) <= most and term not in found and term.isalpha():
                 far = min(_edits(target, term, most), _edits(word, term, most))
                 if far <= most:

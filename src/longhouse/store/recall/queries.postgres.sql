@@ -6,12 +6,12 @@ FROM json_array_elements_text(CAST(:terms AS JSON)) AS k (value) CROSS JOIN sear
 WHERE b.ws = :ws AND b.term = k.value AND b.first = (
     SELECT MAX(t.first) FROM search_blocks t WHERE t.ws = :ws AND t.term = k.value)
 
--- name: things_at
--- The things indexed at these seqs.
+-- name: subjects_at
+-- The subjects of a stream that the log has at these seqs.
 -- differs because a list is bound as JSON and unpacked by json_array_elements_text.
-SELECT t.seq, t.kind, t.key
-FROM json_array_elements_text(CAST(:seqs AS JSON)) AS k (value) CROSS JOIN search_things t
-WHERE t.ws = :ws AND t.seq = CAST(k.value AS BIGINT) ORDER BY t.seq, t.kind, t.key
+SELECT t.seq, t.subject
+FROM json_array_elements_text(CAST(:seqs AS JSON)) AS k (value) CROSS JOIN log t
+WHERE t.ws = :ws AND t.seq = CAST(k.value AS BIGINT) AND t.stream = :stream ORDER BY t.seq
 
 -- name: written_at
 -- Who wrote at these seqs, and when; a log row accounts for the seqs up to its own.

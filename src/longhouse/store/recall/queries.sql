@@ -59,23 +59,17 @@ DELETE FROM search_blocks WHERE ws = :ws
 SELECT term FROM search_blocks
 WHERE ws = :ws AND term >= :low AND term < :high GROUP BY term ORDER BY term LIMIT :limit
 
--- name: things_clear
--- Delete what is known about searchable things.
-DELETE FROM search_things WHERE ws = :ws
+-- name: subjects_from
+-- The first log rows of subjects of a stream, above a seq.
+SELECT l.seq FROM log l WHERE l.ws = :ws AND l.seq > :after AND l.stream = :stream AND l.seq = (
+    SELECT MIN(m.seq) FROM log m
+    WHERE m.ws = :ws AND m.subject = l.subject AND m.stream = :stream)
+ORDER BY l.seq LIMIT :limit
 
--- name: thing_put
--- A thing is indexed at this seq.
-INSERT INTO search_things (ws, seq, kind, key) VALUES (:ws, :seq, :kind, :key)
-ON CONFLICT (ws, seq, kind, key) DO NOTHING
-
--- name: thing_drop
--- A thing was deleted.
-DELETE FROM search_things WHERE ws = :ws AND kind = :kind AND key = :key
-
--- name: things_from
--- Things indexed after a seq, oldest first.
-SELECT seq, kind, key FROM search_things
-WHERE ws = :ws AND seq > :after AND seq <= :upto ORDER BY seq, kind, key LIMIT :limit
+-- name: log_seqs
+-- Where the log speaks of a subject.
+SELECT seq FROM log WHERE ws = :ws AND subject = :subject AND stream = :stream
+ORDER BY seq DESC LIMIT :limit
 
 -- name: state_now
 -- How much is indexed, and what is left to do.
@@ -96,6 +90,12 @@ ON CONFLICT (ws) DO UPDATE SET todo = excluded.todo
 -- Start over: nothing is indexed.
 INSERT INTO search_state (ws, docs, words, todo) VALUES (:ws, 0, 0, :todo)
 ON CONFLICT (ws) DO UPDATE SET docs = 0, words = 0, todo = excluded.todo
+
+-- name: terms_alike
+-- Terms in a range that are about as long, each once.
+SELECT term FROM search_blocks
+WHERE ws = :ws AND term >= :low AND term < :high AND LENGTH(term) BETWEEN :short AND :long
+GROUP BY term ORDER BY term LIMIT :limit
 
 -- name: has_term
 -- Whether any document has a term.

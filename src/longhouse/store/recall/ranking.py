@@ -20,12 +20,12 @@ from longhouse.store.recall.words import STOP
 
 __all__ = ["Candidates", "Weighed", "candidates", "weigh"]
 
-MOST_BLOCKS = 24
-FEWEST_BLOCKS = 2
+MOST_BLOCKS = 40
+FEWEST_BLOCKS = 4
 _MOST_SHARED = 96
 _SHARED_BLOCKS = 32
 _MOST_ALLOWED = 8_192
-K1, B = 1.2, 0.5
+K1, B = 1.2, 0.35
 IN_TITLE, IN_EXTRA = 2.0, 1.5
 _LENGTHS = (4, 11, 23, 47, 95, 190, 380, 800)
 

@@ -70,19 +70,33 @@ class Reader:
 
     def count(self, blocks: int) -> None:
         self.loaded += blocks
-        spend(blocks * 512)
+        spend(blocks * 300)
 
     def starting(self, prefix: str, limit: int = _MOST_TERMS) -> list[str]:
         """Terms that start with a prefix, in order."""
         rows = self.tx.all(sql.terms_from, low=prefix, high=prefix + "\U0010ffff", limit=limit)
-        found = {row["term"] for row in rows}
+        return self._and_fresh(prefix, {row["term"] for row in rows})[:limit]
+
+    def alike(self, start: str, length: int, by: int, limit: int) -> list[str]:
+        """Terms with the same start and about the same length."""
+        rows = self.tx.all(
+            sql.terms_alike,
+            low=start,
+            high=start + "\U0010ffff",
+            short=length - by,
+            long=length + by,
+            limit=limit,
+        )
+        return self._and_fresh(start, {row["term"] for row in rows})
+
+    def _and_fresh(self, prefix: str, found: set[str]) -> list[str]:
         looked_for = b"\n" + prefix.encode()
         for _, terms in self._fresh:
             at = terms.find(looked_for)
             while at >= 0:
                 found.add(terms[at + 1 : terms.index(b"\t", at)].decode())
                 at = terms.find(looked_for, at + 1)
-        return sorted(found)[:limit]
+        return sorted(found)
 
 
 class Union:

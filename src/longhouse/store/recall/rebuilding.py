@@ -11,16 +11,16 @@ from typing import Any
 
 import msgspec
 
-from longhouse.kernel.contributions import CommittedWrite, Searchable
+from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.values import Value
 from longhouse.store.recall.documents import Document, Look
 from longhouse.store.recall.folding import append, fold
-from longhouse.store.recall.index import Text, bytes_of
+from longhouse.store.recall.index import bytes_of
 from longhouse.store.recall.reading import as_json
 from longhouse.store.recall.room import room, sql
 from longhouse.store.tx import Tx
 
-__all__ = ["Todo", "catch_up", "progress", "rebuild", "start", "step", "texts_at", "texts_of"]
+__all__ = ["Todo", "catch_up", "documents_at", "progress", "rebuild", "signed", "start", "step"]
 
 _PAGE = 300
 _TURN = 20
@@ -28,11 +28,9 @@ EVERYTHING = Look(all=True)
 
 
 class Todo(Value, frozen=True, kw_only=True):
-    """What is left: the kinds whose ids are not listed yet, then everything above `after`."""
+    """What is left: everything above `after`, up to `upto`."""
 
     upto: int | None = None
-    kind: int = 0
-    key: str = ""
     after: int = 0
 
 
@@ -56,7 +54,7 @@ def catch_up(commit: CommittedWrite) -> None:
 
 def start(tx: Tx) -> None:
     """Empty the index; `step` fills it again."""
-    for query in (sql.blocks_clear, sql.things_clear, sql.fresh_clear):
+    for query in (sql.blocks_clear, sql.fresh_clear):
         tx.run(query)
     tx.run(sql.state_reset, todo=_encoded(Todo(upto=tx.last_seq())))
 
@@ -83,74 +81,43 @@ def step(tx: Tx) -> bool:
     if todo.upto is None:
         first = tx.value(sql.fresh_first)
         todo = msgspec.structs.replace(todo, upto=tx.last_seq() if first is None else first - 1)
-    keyed = [one for one in tx.facts.registry.searchables if not one.by_seq]
-    if todo.kind < len(keyed):
-        todo = _listed(tx, keyed[todo.kind], todo)
-    else:
-        after = _indexed(tx, todo)
-        if after is None:
-            tx.run(sql.state_todo, todo=None)
-            fold(tx)
-            return True
-        todo = msgspec.structs.replace(todo, after=after)
+    after = _indexed(tx, todo)
+    if after >= todo.upto:
+        tx.run(sql.state_todo, todo=None)
+        fold(tx)
+        return True
+    todo = msgspec.structs.replace(todo, after=after)
     tx.run(sql.state_todo, todo=_encoded(todo))
     return False
 
 
-def _listed(tx: Tx, one: Searchable, todo: Todo) -> Todo:
-    """Note where the things of a kind are indexed."""
-    rows = [*one.rows(tx, todo.key, _PAGE)]
-    found = [{"kind": one.kind, "key": key, "seq": seq} for key, seq in rows]
-    if found:
-        tx.many(sql.thing_put, found)
-    if len(rows) < _PAGE:
-        return msgspec.structs.replace(todo, kind=todo.kind + 1, key="")
-    return msgspec.structs.replace(todo, key=rows[-1][0])
-
-
-def _indexed(tx: Tx, todo: Todo) -> int | None:
+def _indexed(tx: Tx, todo: Todo) -> int:
     """Index the next documents; returns the seq up to which everything is indexed."""
     assert todo.upto is not None
-    pages = [
-        [*one.rows(tx, todo.after, _PAGE)] for one in tx.facts.registry.searchables if one.by_seq
-    ]
-    things = tx.all(sql.things_from, after=todo.after, upto=todo.upto, limit=_PAGE)
-    pages.append([row["seq"] for row in things])
-    full = [page[-1] for page in pages if len(page) == _PAGE]
-    upto = min([*full, todo.upto])
+    pages = [[*one.rows(tx, todo.after, _PAGE)] for one in tx.facts.registry.searchables]
+    upto = min([todo.upto, *(page[-1] for page in pages if len(page) == _PAGE)])
     seqs = sorted({seq for page in pages for seq in page if seq <= upto})
-    if not seqs:
-        return None if upto == todo.upto else upto
-    texts = texts_of(tx, seqs)
+    texts = sorted((one.text() for one in documents_at(tx, seqs)), key=lambda text: text.seq)
     append(tx, ((text.seq, bytes_of(text)) for text in texts))
-    return upto if full or upto < todo.upto else todo.upto
+    return upto
 
 
-def texts_of(tx: Tx, seqs: Sequence[int], *, things: bool = True) -> list[Text]:
-    """Everything that is indexed at these seqs, in order."""
-    made: list[Text] = []
-    searchables = tx.facts.registry.searchables
-    for one in searchables:
-        if one.by_seq:
-            made += texts_at(tx, one.read, seqs)
-    there = tx.all(sql.things_at, seqs=as_json(seqs)) if things else []
-    for one in searchables:
-        keys = {row["key"]: row["seq"] for row in there if row["kind"] == one.kind}
-        if keys:
-            made += [d.text(keys[d.id or ""]) for d in one.read(tx, list(keys), EVERYTHING)]
-    return sorted(made, key=lambda text: text.seq)
-
-
-def texts_at(
-    tx: Tx, read: Callable[[Any, Any, Any], Iterable[Document]], seqs: Sequence[int]
-) -> list[Text]:
-    """What was indexed for the rows at these seqs, with who wrote them."""
-    found = [*read(tx, seqs, EVERYTHING)]
-    if not found:
+def documents_at(tx: Tx, seqs: Sequence[int]) -> list[Document]:
+    """Everything that is indexed at these seqs."""
+    if not seqs:
         return []
-    rows = tx.all(sql.written_at, seqs=as_json([one.seq for one in found]))
+    read = [one.read for one in tx.facts.registry.searchables]
+    return [document for each in read for document in signed(tx, each, seqs)]
+
+
+def signed(
+    tx: Tx, read: Callable[[Any, Any, Any], Iterable[Document]], seqs: Sequence[int]
+) -> list[Document]:
+    """The rows at these seqs as they were indexed, with who wrote them."""
+    found = [*read(tx, seqs, EVERYTHING)]
+    rows = tx.all(sql.written_at, seqs=as_json([one.seq for one in found])) if found else []
     authors = {row["seq"]: row["actor"] for row in rows}
-    return [one._replace(author=authors.get(one.seq)).text() for one in found]
+    return [one if one.author else one._replace(author=authors.get(one.seq)) for one in found]
 
 
 def _encoded(todo: Todo) -> str:

@@ -29,6 +29,7 @@ code source
 command cli
 config configuration setting settings
 cost price expensive
+coupon discount voucher
 crash abort panic segfault
 creds credential credentials secret password
 db database
@@ -51,7 +52,7 @@ fix repair mend resolve solve
 flaky intermittent unstable unreliable
 fn func function method
 hang stuck freeze block deadlock
-host machine server
+host machine server node computer
 id identifier
 image picture photo
 impl implementation implement
@@ -65,15 +66,18 @@ kill terminate stop end
 large big huge
 latency slow delay
 limit cap maximum quota
+license licence
 limit threshold
 log logging
 max maximum
 memory ram
 min minimum
 migrate migration upgrade move
+money amount price currency
 monitor observe alert metric
 msg message
 num number count
+old stale outdated previous
 owner responsible maintainer
 page screen view
 perf performance speed
@@ -94,8 +98,9 @@ rule policy
 schedule cron timer
 send deliver transmit
 session login
+sign login
 size large
-slow slowness sluggish latency
+slow slowness sluggish latency long
 spec specification
 start launch boot begin
 stop halt quit
@@ -104,6 +109,7 @@ temp tmp temporary
 test spec
 thread concurrency concurrent parallel
 timeout deadline expire
+twice double duplicate two
 token key
 ts typescript
 ui interface frontend

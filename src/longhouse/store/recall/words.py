@@ -33,7 +33,7 @@ STOP = frozenset(
     "a about above after again against all also am an and any are as at be because been before "
     "being below between both but by can could d did do does doing don down during each else ever "
     "every few for from further get gets had has have having he her here hers him his how i if in "
-    "into is it its itself just ll m may me might more most must my no nor not now of off on once "
+    "into is it its itself just ll m may me might more most much many must my no nor not now of off on once "
     "only or other our ours out over own per please re s same shall she should so some such t than "
     "that the their theirs them then there these they this those through to too under until up us "
     "ve very was we were what when where which while who whom whose why will with would yet you "
@@ -161,7 +161,7 @@ def _compound(chunk: str) -> Iterable[tuple[str, int]]:
         if part not in STOP:
             yield stem(part[:_LONGEST]), number
     for number, part in enumerate(_pattern(_WORD).findall(chunk)):
-        if part.isascii() and not part.islower() and not part.isupper():
+        if part.isascii() and part != part.lower() and not part.isupper():
             yield from ((one, number) for one, _ in _humps(part))
     if 1 < len(parts) <= _MOST_PARTS:
         yield from ((whole, len(parts) - 1) for whole in wholes(plain))

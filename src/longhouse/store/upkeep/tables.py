@@ -39,9 +39,8 @@ SHARED = frozenset(
 )
 """Tables of the whole store, which are not part of any workspace's export."""
 
-INDEX_TYPE = "TSVECTOR"
-"""A table with such a column is a full-text index (on SQLite a virtual table, which is not listed).
-It is derived from other tables, and its room rebuilds it after an import."""
+DERIVED = frozenset({"search_blocks", "search_fresh", "search_state", "search_words"})
+"""Indexes: derived from other tables, so their room rebuilds them after an import."""
 
 _PAGE = 500
 
@@ -170,7 +169,7 @@ def all_tables(tx: Tx) -> list[Table]:
         declared[row["table_name"]][row["column_name"]] = (row["parent"], parent_column)
     tables = []
     for name, own in columns.items():
-        if any(c["type"] == INDEX_TYPE for c in own):
+        if name in DERIVED:
             continue
         shown = [c for c in own if c["column_name"] != "ws"]
         tables.append(

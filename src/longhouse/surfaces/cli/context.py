@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from longhouse.client import locate
-from longhouse.client.catalog import catalog
 from longhouse.client.replies import CallOutcome
 from longhouse.config import Settings, load
 from longhouse.kernel.errors import UnknownId
@@ -81,7 +80,7 @@ class Cli:
 
     def ask(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
         """The outcome of a call; one that only reads never creates a store."""
-        if self._door is None and not self.settings.is_there and catalog().reads(cmd, args):
+        if self._door is None and not self.settings.is_there and _reads(cmd, args):
             self.need_a_store()
             raise UnknownId(
                 f"there is no store yet for {self.settings.project_root}",
@@ -125,3 +124,9 @@ def lighten() -> None:
         import msgspec  # noqa: F401
     finally:
         del sys.modules["typing_extensions"]
+
+
+def _reads(cmd: str, args: dict[str, Any]) -> bool:
+    from longhouse.client.catalog import catalog  # a store that is there is opened either way
+
+    return catalog().reads(cmd, args)

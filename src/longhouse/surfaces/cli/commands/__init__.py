@@ -7,7 +7,7 @@ __all__ = ["NAMES", "SECTIONS", "SYNONYMS"]
 
 SECTIONS = {
     "Start and stop": ("init", "up", "down", "demo", "serve", "mcp"),
-    "Inspect": ("status", "where", "resume", "radar", "open", "events", "logs", "docs"),
+    "Inspect": ("status", "where", "search", "resume", "radar", "open", "events", "logs", "docs"),
     "Memory": ("note", "log", "branch", "diff", "graph"),
     "Reasoning": ("think", "pack", "transcripts"),
     "Work": ("task", "job", "runner", "agent", "skill", "beads", "call"),
@@ -34,6 +34,7 @@ SECTIONS = {
         "import",
         "release",
         "verify",
+        "reindex",
         "token",
         "doctor",
         "completion",

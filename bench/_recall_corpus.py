@@ -1,0 +1,61 @@
+"""A corpus of believable projects for `bench/recall.py`: facts, look-alikes, and questions.
+
+Each fact is in `recall_corpus/facts.txt`; every one has several look-alikes that speak of the same
+thing and do not answer. The questions are paraphrased; `questions_first.txt` was written before the
+ranking, `questions_later.txt` after it and without looking at results.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Fact", "facts", "lookalikes", "questions"]
+
+FOLDER = Path(__file__).with_name("recall_corpus")
+_TEMPLATES = (
+    "Standup: still looking at {0} and {1}, nothing new, continue tomorrow.",
+    "Asked the others again about {0}. Nobody knows; somebody should write it down.",
+    "Opened a ticket to document {0}, and closed two old ones about {1} and {2}.",
+    "Meeting notes: {1} took most of the hour, {0} was postponed to next week.",
+)
+
+
+class Fact(NamedTuple):
+    key: str
+    kind: str
+    title: str
+    text: str
+
+
+def facts() -> list[Fact]:
+    """Facts that questions ask for; a `gone:` one was replaced by the fact it names."""
+    return [Fact(*parts) for parts in _lines("facts.txt")]
+
+
+def questions(which: str) -> list[tuple[str, str]]:
+    """Questions, each with the key of the fact that answers it."""
+    return [(key, question) for key, question in _lines(f"questions_{which}.txt")]
+
+
+def lookalikes() -> list[str]:
+    """Texts with the words of facts, but without what they say."""
+    topics = [_topic(fact) for fact in facts()]
+    made = []
+    for at in range(len(topics)):
+        some = [topics[(at + step) % len(topics)] for step in (0, 7, 19)]
+        made += [template.format(*some) for template in _TEMPLATES]
+    return made
+
+
+def _topic(fact: Fact) -> str:
+    """What a fact is about: its title, or how it begins."""
+    words = re.findall(r"[\w'.-]+", fact.title or fact.text)
+    return " ".join(words[:7]).rstrip(".").lower()
+
+
+def _lines(name: str) -> list[list[str]]:
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [[part.strip() for part in row.split("|")] for row in rows]

@@ -1,0 +1,96 @@
+"""Plans and tasks as search reads them back, with their steps and what proved them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from longhouse.store.engine import Row
+from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.index import index_part
+from longhouse.store.recall.subjects import first_of, places_of, subjects_at
+from longhouse.store.tx import Tx
+from longhouse.work.room import room, sql
+
+__all__ = ["index_work", "read_work", "work_to_index"]
+
+STREAM = "work"
+_MOST_PROOFS = 50
+_TEXTS = ("description", "context", "contract", "domain")
+
+
+def work_to_index(tx: Tx, after: int, limit: int) -> list[int]:
+    return first_of(tx, STREAM, after, limit)
+
+
+@room.searchable("task", work_to_index)
+def read_work(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+    """The plans and tasks whose events are at these seqs, unless they have changed since."""
+    for entity, seq in subjects_at(tx, seqs, STREAM).items():
+        if look.as_of is not None and max(places_of(tx, STREAM, entity)) > look.as_of:
+            continue
+        if (made := _document(tx, entity, seq)) is not None:
+            yield made._replace(places=places_of(tx, STREAM, entity)) if look.all else made
+
+
+def index_work(tx: Tx, entity: str, seq: int) -> None:
+    """Index a plan or task as it is now."""
+    if (made := _document(tx, entity, seq)) is not None:
+        index_part(tx, made._replace(author=tx.actor).text())
+
+
+def _document(tx: Tx, entity: str, seq: int) -> Document | None:
+    plan = entity.startswith("PLAN-")
+    row = tx.one(sql.plan_by_id, plan_id=entity) if plan else tx.one(sql.task_by_id, task_id=entity)
+    if row is None:
+        return None
+    return Document(
+        kind="plan" if plan else "task",
+        ref=entity,
+        seq=seq,
+        ts_ms=row["updated_at_ms"],
+        thing=entity,
+        title=row["title"],
+        body="\n".join(_said(tx, row, plan)),
+        id=entity,
+        ids=(entity,) if plan else (entity, row["plan_id"]),
+        tags=msgspec.json.decode(row["tags"]),
+        task=entity,
+        status=row["status"],
+    )
+
+
+def _said(tx: Tx, row: Row, plan: bool) -> Iterator[str]:
+    yield from (row[name] for name in _TEXTS if row.get(name))
+    if plan:
+        yield from _texts(msgspec.json.decode(row["checklist"]))
+        return
+    for step in tx.all(sql.steps_of_task, task_id=row["task_id"]):
+        yield step["title"]
+        yield from _texts(msgspec.json.decode(step["detail"]))
+        if step["block_reason"]:
+            yield step["block_reason"]
+    proofs = tx.all(sql.proofs_newest_of_task, task_id=row["task_id"], limit=_MOST_PROOFS)
+    for proof in proofs:
+        yield from _texts(_read(proof["receipt"]))
+
+
+def _read(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
