@@ -73,12 +73,13 @@ class ClientSession:
 class Caller:
     """Who makes a call: the role, the owner of the token, and the session if there is one.
 
-    `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
-    default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
-    is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls; `turns` says when a call may compute in an event loop that serves many. `runner` is true for a token made for a runner, `client` for that of a client that the
-    person set up on this machine. Setting `revoked` ends those waits. A `large` request is decoded
-    outside the event loop.
+    `agent` is the name bound to the token: the caller acts as that agent and no other. `name`
+    is a default chosen when the connection was set up; `said` is a name that the caller claims.
+    `waits` is a context entered while a call waits, with which a surface can limit the number
+    of waiting calls; `turns` says when a call may compute in an event loop that serves many.
+    `runner` is true for a token made for a runner, `client` for that of a client that the
+    person set up on this machine. Setting `revoked` ends those waits. A `large` request is
+    decoded outside the event loop.
     """
 
     __slots__ = (

@@ -47,6 +47,10 @@ T = TypeVar("T")
 
 LOOP_UNITS = 256 * 1024
 """How much work one call may do in an event loop; a millisecond or two."""
+WRITE_S = 0.0005
+"""About what a small write computes on the writer's thread."""
+QUICK_S = 0.02
+"""Of what a read computes on a thread, how much is counted; long ones rest on their own threads."""
 
 
 class Dispatcher:
@@ -120,7 +124,19 @@ class Dispatcher:
     async def apart(self, caller: Caller, work: Callable[[], T], kind: str = "") -> T:
         """Run what would hold up an event loop on a thread; it may run twice."""
         way = LONG if caller.large else QUICK
-        return await self.db.apart(caller.owner.partition("/")[0], work, way, kind=kind)
+        used_s = 0.0
+
+        def timed() -> T:
+            nonlocal used_s
+            began = time.thread_time()
+            try:
+                return work()
+            finally:
+                used_s = time.thread_time() - began
+
+        found = await self.db.apart(caller.owner.partition("/")[0], timed, way, kind=kind)
+        caller.turns.charge(min(used_s, QUICK_S))
+        return found
 
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused
@@ -335,6 +351,7 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
+            prepared.caller.turns.charge(WRITE_S)
             await prepared.caller.turns.take(begun=True)
             return outcome
         key = workspace, prepared.command.cmd

@@ -289,12 +289,11 @@ def _output_name(process: Process) -> str:
 def _write_end(tx: Tx, process: Process, data: bytes, stored: Blob | None = None) -> None:
     """Write the frames of a task that ran and ended, with its output."""
     started: dict[str, Any] = {"started_at_ms": tx.now_ms}
-    about: dict[str, Any] = {"name": _output_name(process), "media_type": "application/json"}
-    keeper = artifacts_of(tx)
+    keeper, name, media_type = artifacts_of(tx), _output_name(process), "application/json"
     if stored is None:
-        kept, _ = keeper.put(tx, data, **about)
+        kept, _ = keeper.put(tx, data, name=name, media_type=media_type)
     else:
-        kept, _ = keeper.record(tx, stored, **about)
+        kept, _ = keeper.record(tx, stored, name=name, media_type=media_type)
     size = len(data)
     seals = {
         "stdout": LogSeal(
