@@ -173,7 +173,16 @@ def _guessed(
 
 def _sign(req: SearchDocuments) -> int:
     """What a cursor of this query is recognized by."""
-    asked = (req.text, req.kind, req.author, str(req.task), req.since, req.path, req.branch, req.doc)
+    asked = (
+        req.text,
+        req.kind,
+        req.author,
+        str(req.task),
+        req.since,
+        req.path,
+        req.branch,
+        req.doc,
+    )
     return zlib.crc32(repr((asked, req.as_of)).encode()) & 0xFFFFFF
 
 

@@ -41,7 +41,15 @@ from longhouse.store.engine import Row
 from longhouse.store.recall.index import Text, index_texts
 from longhouse.store.tx import Tx
 
-__all__ = ["Draft", "Written", "apply_ops", "apply_to_graph", "drafts_of", "node_text", "write_versions"]
+__all__ = [
+    "Draft",
+    "Written",
+    "apply_ops",
+    "apply_to_graph",
+    "drafts_of",
+    "node_text",
+    "write_versions",
+]
 
 Draft = dict[str, Any]
 """A version without a seq yet, as a mapping of columns."""

@@ -283,7 +283,9 @@ class SearchDocuments(Request, frozen=True, kw_only=True):
     """
 
     text: Annotated[str, Meta(min_length=1, max_length=4_000), SEARCH_WORDS]
-    kind: Annotated[list[Kind] | Kind, Meta(description=_KINDS), also("kinds", "type")] | None = None
+    kind: Annotated[list[Kind] | Kind, Meta(description=_KINDS), also("kinds", "type")] | None = (
+        None
+    )
     author: Annotated[str, Meta(min_length=1, max_length=128), also("who", "by")] | None = None
     task: Annotated[Target, _TARGET] | None = None
     since: Annotated[str, Meta(min_length=1, max_length=40, description=_SINCE)] | None = None

@@ -16,7 +16,7 @@ from longhouse.kernel.redact import redact_text
 from longhouse.kernel.trim import clip_text
 from longhouse.store.recall.asking import Asked
 from longhouse.store.recall.documents import Document
-from longhouse.store.recall.ranking import IN_EXTRA, IN_TITLE, B, K1, Weighed
+from longhouse.store.recall.ranking import IN_EXTRA, IN_TITLE, K1, B, Weighed
 from longhouse.store.recall.words import clean, folded, terms, words
 
 __all__ = ["Judge", "Judged", "in_full"]
@@ -56,9 +56,7 @@ class Judge:
                 self._wanted.setdefault(term, []).append((at, weight))
         self._needed = sum(not one.word.extra for one in weighed)
         self._most = sum(one.idf for one in weighed if not one.word.extra) or 1.0
-        self._out = frozenset(
-            term for word in asked.excluded for term, w in word.terms if w == 1.0
-        )
+        self._out = frozenset(term for word in asked.excluded for term, w in word.terms if w == 1.0)
 
     def judge(self, document: Document) -> Judged | None:
         """How well a document answers; None if it does not."""
