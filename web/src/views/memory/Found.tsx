@@ -35,7 +35,7 @@ export function Found({ text, asOf }: { text: string; asOf: number | null }) {
                 {hit.title || hit.ref}
               </Link>
               <span className="soft small">
-                {[hit.type ?? hit.kind, hit.who, hit.branch, hit.gone].filter(Boolean).join(" · ")} ·{" "}
+                {[hit.type ?? hit.kind, hit.who, hit.branch, hit.gone].filter(Boolean).join(" · ")}{" "}
                 <Age at={Date.parse(hit.ts)} />
               </span>
             </div>
