@@ -1,7 +1,8 @@
 # Needs only Python 3.11+, git and make. Everything else goes into .venv, without root.
 
 PYTHON ?= python3
-JOBS   ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# Many tests wait for other processes, so more of them run at a time than there are cores.
+JOBS   ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
 ARGS   ?=
 
 VENV := .venv
@@ -23,7 +24,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env up page pictures test test-clients check mutants fuzz soak bench contracts pins clean
+.PHONY: help env up page pictures test coverage test-clients check mutants fuzz soak bench contracts pins clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -50,8 +51,14 @@ test: $(DEV) ## Run the tests on all cores
 	@$(PY) -m tools.page
 	@rm -f .pytest_cache/v/cache/lastfailed
 	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml \
-		$(if $(ARGS),$(ARGS),--cov --cov-report= || $(PY) -m tools.second_look $$?)
-	@$(if $(ARGS),:,$(PY) -m tools.coverage_by_room)
+		$(if $(ARGS),$(ARGS),|| $(PY) -m tools.second_look $$?)
+	@$(if $(ARGS),:,$(PY) -m tools.test_times)
+
+coverage: $(DEV) ## Run the tests with branch coverage and compare it with each room's floor
+	@mkdir -p build
+	@$(PY) -m tools.page
+	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --cov --cov-report= $(ARGS)
+	@$(PY) -m tools.coverage_by_room
 
 test-clients: $(DEV) ## Run the tests that drive real third-party clients
 	@mkdir -p build

@@ -28,6 +28,7 @@ import httpx2
 
 from bench._harness import Figures, interleave, report, timed
 from bench._servers import Up, serving
+from longhouse.client.wire import Wire, origin_of
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
 
@@ -50,10 +51,13 @@ PRINTS = "trap 'exit 0' TERM; while :; do echo a line of output; read -t 1 <> <(
 class World:
     """One server and one runner on the same store."""
 
-    def __init__(self, base: Path, up: Up) -> None:
+    def __init__(self, base: Path, up: Up, db: str | None = None) -> None:
         self.base = base
+        self.environ = {**os.environ, "LONGHOUSE_DB": db} if db else dict(os.environ)
         self.server_pid = up.pid
         self.http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
+        about = {"longhouse-workspace": "bench", "content-type": "application/json"}
+        self._wire = Wire(origin_of(up.url), headers={**up.headers, **about})
         self.folder = host_folder(base / ".longhouse", "bench")
         self("tool.policy_allow", tool="exec")
         self.start_runner()
@@ -62,7 +66,11 @@ class World:
         argv = [sys.executable, "-m", "longhouse", "runner", "--dir", str(self.base / ".longhouse")]
         argv += ["--workspace", "bench", "--runner-id", "r1", "--drain-s", "0"]
         self.runner = subprocess.Popen(
-            argv, cwd=self.base, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            argv,
+            cwd=self.base,
+            env=self.environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
 
     def __call__(self, cmd: str, **args: Any) -> Any:
@@ -71,8 +79,9 @@ class World:
         return answer["result"]
 
     def post(self, **body: Any) -> str:
-        answer = self.http.post("/tasks", json=body, headers={"longhouse-workspace": "bench"})
-        task_id: str = answer.json()["task_id"]
+        """Start a task, as our own client sends it; from any thread."""
+        answer = self._wire.request("POST", "/tasks", body=json.dumps(body).encode())
+        task_id: str = json.loads(answer.body)["task_id"]
         return task_id
 
     def frames(self, task_id: str) -> Iterator[dict[str, Any]]:
@@ -104,6 +113,7 @@ class World:
         self.runner.terminate()
         self.runner.wait(60)
         self.http.close()
+        self._wire.close()
 
 
 def _cpu_s(pid: int) -> float:
@@ -117,14 +127,15 @@ def _memory_kb(pid: int) -> int:
 
 
 @contextmanager
-def world() -> Iterator[World]:
+def world(db: str | None = None) -> Iterator[World]:
+    """A store in SQLite, or in this PostgreSQL database."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         (base / ".longhouse").mkdir(mode=0o700)
         settings = f"processes_max_running = {MANY + 10}\n"
         (base / ".longhouse" / "config.toml").write_text(settings)
-        with serving(base) as up:
-            made = World(base, up)
+        with serving(base, db) as up:
+            made = World(base, up, db)
             try:
                 yield made
             finally:

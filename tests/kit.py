@@ -35,12 +35,12 @@ class ManualClock:
 class CountedIds:
     """Sequential ids, the same in every run."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, count: int = 0) -> None:
+        self.count = count
 
     def token(self, nbytes: int = 16) -> str:
-        self._count += 1
-        return f"{self._count:0{nbytes * 2}x}"
+        self.count += 1
+        return f"{self.count:0{nbytes * 2}x}"
 
 
 class Lh:
@@ -49,6 +49,8 @@ class Lh:
     def __init__(self, house: House, clock: ManualClock) -> None:
         self.house = house
         self.clock = clock
+        self.kept: dict[str, str] = {}
+        """What a world said only once, such as tokens."""
 
     def __call__(self, cmd: str, /, **args: Any) -> dict[str, Any]:
         """The result; a refusal fails the test with its message."""

@@ -18,8 +18,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from longhouse.dispatch import Dispatcher
-from longhouse.kernel.registry import PORTALS, Registry
+from longhouse.dispatch import Caller, Dispatcher
+from longhouse.kernel.registry import PORTALS, Registry, Role
 from longhouse.surfaces.mcp.server import build_server
 
 __all__ = ["bridge_answers", "client_catalog"]
@@ -77,7 +77,7 @@ def _modern(commands: Registry) -> dict[str, Any]:
 async def _ask(commands: Registry, asked: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """The results of these requests, from a server without a house behind it."""
     dispatcher = cast(Dispatcher, SimpleNamespace(registry=commands))
-    server = build_server(dispatcher, lambda _request: cast(Any, None))
+    server = build_server(dispatcher, lambda _request: Caller(Role.OPERATOR))
     results = {}
     async with (
         create_client_server_memory_streams() as (client, ours),

@@ -1,7 +1,7 @@
 """Prints the branch coverage of each room, and fails when one has fallen below its floor.
 
 `tests/coverage.toml` holds the floors. `python -m tools.coverage_by_room --keep` raises them to
-what the last full run of `make test` measured; they are lowered only by hand, under review.
+what the last `make coverage` measured; they are lowered only by hand, under review.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLACK = 0.5
 
 def main(args: list[str]) -> int:
     if not DATA.exists():
-        print("coverage: no measurement yet; run: make test")
+        print("coverage: no measurement yet; run: make coverage")
         return 1
     measured = by_room(DATA)
     floors = tomllib.loads(FLOORS.read_text(encoding="utf-8")) if FLOORS.exists() else {}

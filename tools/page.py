@@ -1,7 +1,8 @@
 """Builds the page (`web/`) into the package, and checks it; instant when nothing changed.
 
-`python -m tools.page` builds; `python -m tools.page check` checks format, lint and types. The
-scripts that the first view downloads have a size budget.
+`python -m tools.page` builds; `python -m tools.page check` checks format, lint and types, and
+`python -m tools.page unit` runs the tests of what needs no browser. The scripts that the first
+view downloads have a size budget.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from tools import node
 from tools.node import BUILD, ROOT
 
-__all__ = ["STATIC", "build", "check", "initial_bytes"]
+__all__ = ["STATIC", "build", "check", "initial_bytes", "unit"]
 
 WEB = ROOT / "web"
 STATIC = ROOT / "src" / "longhouse" / "surfaces" / "http" / "static"
@@ -72,6 +73,13 @@ def check() -> int:
         return 0
 
 
+def unit() -> int:
+    """Run the page's unit tests (`web/unit`); prints only failures."""
+    with node.alone("page"):
+        node.install(WEB, WEB)
+    return _fails(_js("vitest/vitest.mjs", "run", "--reporter=default", "--silent"))
+
+
 def _fails(argv: list[str]) -> bool:
     done = subprocess.run(
         argv, cwd=WEB, env=node.environment(), capture_output=True, text=True, check=False
@@ -88,12 +96,12 @@ def _js(program: str, *arguments: str) -> list[str]:
 def _sources() -> list[Path]:
     """Everything that the build and the checks read."""
     found = [node.PINS, *(path for path in WEB.iterdir() if path.is_file())]
-    for folder in (WEB / "src", WEB / "public"):
+    for folder in (WEB / "src", WEB / "public", WEB / "unit"):
         found += [path for path in folder.rglob("*") if path.is_file()]
     return sorted(found)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["check"]:
-        sys.exit(check())
+    if sys.argv[1:] in (["check"], ["unit"]):
+        sys.exit(check() if sys.argv[1] == "check" else unit())
     build()

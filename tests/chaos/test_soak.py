@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.soak import checker
-from tests.chaos.soak.client import DESK
+from tests.chaos.soak.client import DESK, Client
 from tests.chaos.soak.journal import Journal
 from tests.chaos.soak.world import World
 
@@ -33,6 +33,23 @@ def test_nothing_is_lost_doubled_or_left_however_everything_dies(
     told = world.calls()
     assert {call.cmd for call in told} >= {"tool.task_spawn", "jobs.create", "vcs.notes.commit"}
     _is_not_blind(world, db)
+
+
+def test_a_client_that_was_killed_first_ends_the_act_it_was_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a process may wait for what it would have typed, long after everything was told to end.
+
+    And nothing else is begun.
+    """
+    done: list[str] = []
+    acts = [(lambda client, _rng: done.append(client.act), 1)]
+    monkeypatch.setattr("tests.chaos.soak.client.ACTS", acts)
+    client = Client(tmp_path, "c0")
+    client.journal.append(begins=3)
+    (tmp_path / "stop").touch()
+    client.run(9)
+    assert done == ["c0-3"]
 
 
 def _is_not_blind(world: World, db: str | None) -> None:

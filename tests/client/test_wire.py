@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
@@ -53,6 +54,21 @@ def test_a_kept_connection_that_the_server_closed_is_not_used_again(scripted: Ma
     assert wire.request("GET", "/").status == 200
     assert len(server.heard) == 2
     wire.close()
+
+
+def test_a_server_that_only_pings_does_not_hold_a_caller_with_a_limit(scripted: Make) -> None:
+    """A call that is lost in the server goes on pinging for ever."""
+
+    def pings(connection: socket.socket, _request: bytes) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        with suppress(OSError):
+            while True:
+                connection.sendall(b": ping\r\n\r\n")
+                time.sleep(0.01)
+
+    with pytest.raises(Unreachable, match="did not answer in time") as caught:
+        wire_to(scripted(pings).url, None).request("POST", "/mcp", timeout_s=0.2)
+    assert caught.value.sent
 
 
 def test_a_server_that_is_not_there_has_heard_nothing() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from longhouse.config import load
-from longhouse.house import House, registry
+from longhouse.house import registry
 from longhouse.kernel.registry import Command
 from longhouse.store.queries import ENGINES
-from tests.contracts.world import build_world, fingerprint, prepare
-from tests.kit import CountedIds, Lh, ManualClock
+from tests.contracts.copies import Place, World, built, copied
+from tests.contracts.world import fingerprint, prepare
+from tests.kit import Lh
 
 COMMANDS = tuple(registry())
 
@@ -29,11 +29,33 @@ def command(request: pytest.FixtureRequest) -> Command:
     return found
 
 
+class Worlds:
+    """Makes copies of the built world, for one worker."""
+
+    def __init__(self, request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> None:
+        self._request, self._folders = request, folders
+        self._built: dict[str, World] = {}
+
+    def copy(self, database: str, engine: str) -> Lh:
+        """A house on a copy; on PostgreSQL a database holds one copy at a time."""
+        databases = self._request.getfixturevalue("databases") if engine == "postgres" else None
+        name = database if databases else ""
+        if name not in self._built:
+            self._built[name] = built(Place(self._folders.mktemp("world"), name), databases)
+        return copied(self._built[name], Place(self._folders.mktemp("copy"), name), databases)
+
+
+@pytest.fixture(scope="session")
+def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    return Worlds(request, tmp_path_factory)
+
+
 @pytest.fixture
-def world(lh: Lh) -> Lh:
+def world(worlds: Worlds, engine: str, worker_id: str) -> Iterator[Lh]:
     """A house with a little of everything in it."""
-    build_world(lh)
-    return lh
+    lh = worlds.copy(f"world_{worker_id}", engine)
+    yield lh
+    lh.house.close()
 
 
 @pytest.fixture
@@ -44,29 +66,13 @@ def ready(world: Lh, command: Command) -> Lh:
 
 
 @pytest.fixture(scope="module")
-def untouched(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    worker_id: str,
-    engine: str,
-    command: Command,
-) -> Iterator[Lh]:
+def untouched(worlds: Worlds, engine: str, worker_id: str, command: Command) -> Iterator[Lh]:
     """One world for all read-only tests of a module; fails at the end if one of them wrote."""
-    folder, clock, db = tmp_path_factory.mktemp("shared"), ManualClock(), None
-    if engine == "postgres":
-        db = request.getfixturevalue("databases").empty(f"shared_{worker_id}")
-    settings = load(
-        {"dir": str(folder / ".longhouse"), "workspace": "acme", "db": db},
-        environ={"HOME": str(folder / "home")},
-        cwd=folder,
-    )
-    house = House(settings, clock=clock, ids=CountedIds())
+    lh = worlds.copy(f"shared_{worker_id}", engine)
     try:
-        lh = Lh(house, clock)
-        build_world(lh)
         prepare(lh, command.cmd)
         before = fingerprint(lh)
         yield lh
         assert fingerprint(lh) == before, f"{command.cmd} wrote although it was refused, or reads"
     finally:
-        house.close()
+        lh.house.close()

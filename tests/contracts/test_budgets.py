@@ -69,9 +69,11 @@ def test_every_command_holds_every_budget(untouched: Lh, command: Command) -> No
             "max_chars": max_chars,
         }
         answer = call(untouched, command, args)
-        if max_chars > 80_000:
-            assert answer.code == "BUDGET_EXCEEDED"
-            continue
+        over = [w["code"] for w in answer.envelope["warnings"]].count("BUDGET_MAX_CLAMPED")
+        assert over == (max_chars > 80_000)
+        if over:
+            assert answer.envelope["result"]["budget"]["max_chars"] == 80_000
+            max_chars = 80_000
         result, budget = answer.envelope["result"], answer.envelope["result"]["budget"]
         codes = [w["code"] for w in answer.envelope["warnings"] if w["code"] in CODES]
         assert codes == CODES[: len(codes)]
@@ -148,3 +150,38 @@ def test_following_the_cursor_meets_every_row_once_whatever_the_budget(
         cut = pages(untouched, command, max_chars=max_chars)
         assert cut is not None
         assert sorted(map(str, cut)) == sorted(map(str, whole or []))
+
+
+@pytest.mark.proves("MEM-295")
+def test_bytes_and_lines_are_kept_too_and_a_cut_is_said(untouched: Lh, command: Command) -> None:
+    if command.whole:
+        return
+    knobs = [("max_lines", 1)] + [("max_bytes", 700)] * ("max_bytes" not in command.fields())
+    knobs = [(knob, most) for knob, most in knobs if knob not in command.fields()]
+    whole = call(untouched, command, example_args(untouched, command)).envelope["result"]
+    for knob, most in knobs:
+        answer = call(untouched, command, {**example_args(untouched, command), knob: most})
+        assert answer.success, answer.envelope["error"]
+        result = answer.envelope["result"]
+        budget = result.pop("budget")
+        codes = {one["code"] for one in answer.envelope["warnings"]}
+        assert result["truncated"] is budget["truncated"] is ("BUDGET_TRUNCATED" in codes)
+        assert result["truncated"] or _shape(result) == _shape(whole)
+        size = len(msgspec.json.encode(result)) if knob == "max_bytes" else _objects(result)
+        assert size <= most or "BUDGET_MIN_CLAMPED" in codes
+
+
+def _shape(value: Any) -> Any:
+    """The names and lengths in a value, which do not change with the time of a call."""
+    if isinstance(value, dict):
+        return {key: _shape(inner) for key, inner in value.items() if key != "budget"}
+    return len(value) if isinstance(value, list) else type(value).__name__
+
+
+def _objects(value: Any) -> int:
+    """How many objects stand in lists, at any depth."""
+    if isinstance(value, dict):
+        return sum(map(_objects, value.values()))
+    if isinstance(value, list):
+        return sum(isinstance(one, dict) + _objects(one) for one in value)
+    return 0

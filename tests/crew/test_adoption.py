@@ -13,7 +13,7 @@ from tests.kit import Lh
 def test_uncommitted_changes_in_the_claimed_scope_are_evidence(lh: Lh) -> None:
     join(lh, "amber-otter")
     adopted = lh(
-        "agents.adopt", agent="amber-otter", scope="src/*", uncommitted=["src/parser.py", "x.md"]
+        "agents.adopt", agent="amber-otter", scope="src/*", uncommitted=["a.md", "src/parser.py"]
     )
     assert adopted["reason"] == "uncommitted_scope"
     event = adopted["event"]
@@ -61,15 +61,18 @@ def test_nobody_is_warned_who_brings_the_token_or_finds_the_identity_silent(lh: 
     assert (with_token["warnings"], silent["warnings"]) == ([], [])
 
 
-@pytest.mark.proves("OPS-005", "OPS-031")
+@pytest.mark.proves("OPS-005", "OPS-012", "OPS-031")
 def test_without_a_claim_the_scope_is_what_the_identity_reserved(lh: Lh) -> None:
     mine = join(lh, "amber-otter")
     lh("agents.reserve", **mine, scope="src/*", bead_id="bd-1", ttl_minutes=5)
+    lh("agents.reserve", **mine, scope="lib", bead_id="bd-2", ttl_minutes=5)
     lh.clock.advance(20 * MINUTE)
     asked = {"agent": "amber-otter", "root": "/tmp/tree"}
     error = lh.refused("agents.adopt", **asked, uncommitted=["docs/a.md", "srcs/b"])
     assert error["code"] == "ADOPTION_REJECTED"
-    assert lh("agents.adopt", **asked, uncommitted=["/tmp/tree/src/lib/a.py"])["reason"]
+    for path, item_id in (("/tmp/tree/src/lib/a.py", "bd-1"), ("lib/b.py", "bd-2")):
+        adopted = lh("agents.adopt", **asked, uncommitted=[path])
+        assert (adopted["reason"], adopted["event"]["bead_id"]) == ("uncommitted_scope", item_id)
 
 
 @pytest.mark.proves("OPS-006", "OPS-012", "OPS-046")
@@ -136,6 +139,8 @@ def test_a_person_may_confirm_what_nothing_shows(lh: Lh) -> None:
     asked = {"agent": "amber-otter", "interactive": True}
     assert "confirm=true" in lh.refused("agents.adopt", **asked)["recovery"]
     assert "confirm=true" not in lh.refused("agents.adopt", agent="amber-otter")["recovery"]
+    alone = lh.refused("agents.adopt", agent="amber-otter", confirm=True)
+    assert alone["code"] == "ADOPTION_REJECTED", "only where a person can be asked"
     adopted = lh("agents.adopt", **asked, confirm=True)
     assert "a person confirmed" in adopted["event"]["payload"]["evidence"]
 

@@ -15,10 +15,12 @@ from tests.kit import CountedIds, Lh
 
 @pytest.mark.proves("OPS-004")
 def test_a_new_identity_is_idle_and_shown_as_it_was_asked(lh: Lh) -> None:
-    made = lh("agents.register", name="amber-otter", role="ui", display_name="Amber")
+    named = {"role": "ui", "display_name": "Amber", "rig": "linux-laptop"}
+    made = lh("agents.register", name="amber-otter", **named)
     agent = made["agent"]
     assert (agent["status"], agent["display_name"], agent["role"]) == ("idle", "Amber", "ui")
-    assert agent["agent_id"] == agent["session_agent_id"] == agent["logical_agent_id"]
+    ids = [agent[f"{which}agent_id"] for which in ("", "session_", "logical_")]
+    assert ids == ["amber-otter"] * 3
     assert agent["liveness"] == "active"
     assert made["agent_token"].startswith("lha_")
     assert "agent_token" not in lh("agents.show", agent="amber-otter")["agent"]
@@ -91,6 +93,7 @@ def test_the_lists_are_large_and_hold_each_word_once() -> None:
     assert len(ADJECTIVES) * len(NOUNS) > 39_000
 
 
+@pytest.mark.proves("OPS-011")
 def test_names_that_are_taken_are_drawn_again_and_counted() -> None:
     first, _ = generate(CountedIds(), lambda _: False)
     drawn: list[str] = []
@@ -102,6 +105,8 @@ def test_names_that_are_taken_are_drawn_again_and_counted() -> None:
     name, collisions = generate(CountedIds(), taken)
     assert (collisions, len(drawn)) == (2, 3)
     assert name != first
+    adjective, noun = name.split("-")
+    assert (adjective in ADJECTIVES, noun in NOUNS) == (True, True)
     with pytest.raises(NameGenerationExhausted) as refused:
         generate(CountedIds(), lambda _: True)
     assert refused.value.code == "NAME_GENERATION_EXHAUSTED"

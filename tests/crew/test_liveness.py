@@ -15,7 +15,7 @@ from tests.crew.kit import MINUTE, join
 from tests.kit import Lh
 
 
-@pytest.mark.proves("OPS-015", "OPS-019", "OPS-020", "OPS-021")
+@pytest.mark.proves("OPS-015", "OPS-019", "OPS-020", "OPS-021", "OPS-060")
 @pytest.mark.parametrize(
     "stale,silent,expected",
     [

@@ -9,12 +9,10 @@ from longhouse.crew.identity import TOKEN
 from longhouse.kernel.redact import HIDDEN
 from tests.kit import Lh
 
-_tokens: dict[int, str] = {}
-
 
 def build(lh: Lh) -> None:
     """Two agents, one of whom wrote to the other."""
-    _tokens[id(lh.house)] = lh("agents.register", name="amber-otter")["agent_token"]
+    lh.kept["agent_token"] = lh("agents.register", name="amber-otter")["agent_token"]
     other = lh("agents.register", name="cobalt-harbor")["agent_token"]
     lh(
         "agents.send",
@@ -38,7 +36,7 @@ def _reserved(lh: Lh) -> None:
 
 
 def _token(lh: Lh) -> str:
-    return _tokens[id(lh.house)]
+    return lh.kept["agent_token"]
 
 
 def _message(lh: Lh) -> str:

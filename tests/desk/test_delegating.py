@@ -93,6 +93,10 @@ def test_the_task_says_what_done_means_and_demands_proof_under_strict_reasoning(
     assert len(verifying) >= 1
     snapshot = lh.portal("tasks", op="call", cmd="tasks.snapshot", args={"task": task})
     assert snapshot.success
+    own = [{"title": "Profile it", "success_criteria": ["The slow part is named"]}]
+    other = lh("tasks.macro.delegate", task_title="Search: mend it", steps=own)["task_id"]
+    modes = {row["id"]: row["reasoning_mode"] for row in lh("tasks.context")["tasks"]}
+    assert modes == {task: "strict", other: "strict"}, "whoever wrote the steps"
 
 
 def test_what_is_refused_leaves_nothing_behind(lh: Lh) -> None:

@@ -28,6 +28,7 @@ def test_one_call_checks_focus_reasoning_and_lint_and_what_it_offers_runs(lh: Lh
     assert lh("system.diagnostics", plan="PLAN-001")["target"] == "PLAN-001"
 
 
+@pytest.mark.proves("MEM-119")
 def test_without_a_target_it_says_where_to_start(lh: Lh) -> None:
     envelope = lh.envelope("system.diagnostics")
     assert envelope["result"]["target"] is None
@@ -41,6 +42,7 @@ def test_without_a_target_it_says_where_to_start(lh: Lh) -> None:
     assert lh.refused("system.diagnostics", task="TASK-099")["code"] == "UNKNOWN_ID"
 
 
+@pytest.mark.proves("MEM-119")
 def test_a_focus_on_what_is_gone_can_be_cleared(lh: Lh) -> None:
     from longhouse.memory.room import sql
     from longhouse.store.tx import Call

@@ -65,7 +65,10 @@ def test_every_kind_of_id_is_tried(lh: Lh) -> None:
 
 
 @pytest.mark.proves("MEM-063")
-@pytest.mark.parametrize("wanted", [*NOT_THERE, "zzz", "@", "artifact:abc", "job-1", "x" * 300])
+@pytest.mark.parametrize(
+    "wanted",
+    [*NOT_THERE, "elsewhere:TASK-001", "zzz", "@", "artifact:abc", "job-1", "x" * 300],
+)
 def test_what_is_not_there_comes_with_a_call_that_finds_what_is(lh: Lh, wanted: str) -> None:
     lh("jobs.create", title="Look", prompt="Look at it.")
     lh("tasks.bootstrap", plan_title="Plan", task_title="Look", steps=[])
@@ -321,6 +324,7 @@ def test_a_digest_and_the_name_of_an_agent_are_known_for_what_they_are(lh: Lh) -
     assert shown.envelope["result"]["agent"]["agent_id"] == "amber-otter"
 
 
+@pytest.mark.proves("MEM-047")
 def test_an_audit_of_a_task_shows_its_cards_with_drafts(lh: Lh) -> None:
     task = new_task(lh, "a")
     for card, tags in (("CARD-1", []), ("CARD-2", ["v:draft"])):

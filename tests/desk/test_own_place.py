@@ -80,6 +80,17 @@ def test_the_last_connection_that_proved_an_identity_has_it(lh: Lh) -> None:
     assert one("status")["me"]["agent"] == "bob", "one identity for each connection"
 
 
+def test_two_connections_that_are_nobody_are_not_the_same_nobody(lh: Lh) -> None:
+    allow(lh)
+    one, two = client(lh, "one"), client(lh, "two")
+    spawn = {"tool": "bash", "args": {"command": "python3"}, "execution_mode": "pty"}
+    task = one("tool.task_spawn", **spawn)["task_id"]
+    Runner(lh).start(task)
+    typing = {"task_id": task, "keys": ["1 + 1", "Enter"]}
+    assert two.refused("tool.task_write_stdin", **typing)["code"] == "FORBIDDEN"
+    one("tool.task_write_stdin", **typing)
+
+
 def test_a_retired_identity_is_nobodys(lh: Lh) -> None:
     one = client(lh, "one")
     ada = registered(one, "ada")

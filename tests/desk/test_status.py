@@ -75,7 +75,25 @@ def test_status_names_the_newest_entry_and_the_checkout(lh: Lh) -> None:
     }
 
 
-@pytest.mark.proves("MEM-031")
+@pytest.mark.proves("MEM-029")
+def test_the_newest_entry_is_the_last_written_wherever_it_is(lh: Lh) -> None:
+    lh("system.init")
+    for number in range(3):
+        lh("vcs.notes.commit", content=f"note {number}")
+    lh.clock.advance(1_000)
+    lh("vcs.branch.create", name="aside", **{"from": "main"})
+    newest = lh("vcs.notes.commit", content="aside", branch="aside")
+    told = lh("status", view="full")["last_doc_entry"]
+    assert (told["branch"], told["doc"], told["kind"]) == ("aside", "notes", "note")
+    assert told["seq"] == newest["entry"]["seq"]
+    assert told["ts_ms"] == lh.clock.now_ms()
+    lh("vcs.notes.commit", content="back", branch="main")
+    assert lh("status", view="full")["last_doc_entry"]["branch"] == "main"
+    lh("think.trace.step", step="thought")
+    assert lh("status", view="full")["last_doc_entry"]["doc"] == "trace"
+
+
+@pytest.mark.proves("MEM-031", "MEM-026")
 def test_the_golden_path_starts_work_with_a_macro_and_shows_it_in_a_snapshot(lh: Lh) -> None:
     path = lh("status", view="full")["golden_path"]
     assert path[:2] == ["tasks.macro.start", "tasks.snapshot"]

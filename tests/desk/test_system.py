@@ -197,6 +197,10 @@ def test_open_gives_the_full_text_or_says_that_it_was_cut(lh: Lh) -> None:
     assert len(whole["entry"]["content"]) == 3_000
     cut = lh("open", id="notes@1", max_chars=1_000)
     assert cut["truncated"] is True
+    assert 500 < len(cut["entry"]["content"]) < 1_000, "as much as the budget allows"
     assert cut["budget"]["used_chars"] <= 1_000
     assert cut["ref"] == "notes@1"
     assert cut == lh("open", id="notes@1", max_chars=1_000)
+    job = lh("jobs.create", title="Look", prompt="Look at it.")["job"]["id"]
+    lh("jobs.message", job=job, message="there")
+    assert [len(lh("open", id=job, limit=limit)["events"]) for limit in (1, 2)] == [1, 2]

@@ -100,7 +100,7 @@ def test_a_write_that_makes_another_workspace_says_so_once(lh: Lh) -> None:
     assert lh.envelope("vcs.notes.commit", content="x")["warnings"] == []
 
 
-@pytest.mark.proves("MEM-032")
+@pytest.mark.proves("MEM-032", "MEM-026")
 def test_status_tells_the_rules_that_hold_here(new_house: Callable[..., House]) -> None:
     house = new_house(workspace_lock=True, project_guard="repo:ours", agent_id="amber-otter")
     house.call("vcs.notes.commit", {"content": "bound"})
@@ -111,6 +111,11 @@ def test_status_tells_the_rules_that_hold_here(new_house: Callable[..., House]) 
         "project_guard_stored": "repo:ours",
         "default_agent_id": "amber-otter",
     }
+    assert _policy(new_house()) == {
+        "default_workspace": "acme",
+        "workspace_lock": False,
+        "project_guard_stored": "repo:ours",
+    }, "what is stored holds, whatever this server was told"
 
 
 def test_the_first_write_binds_a_workspace_to_its_project(new_house: Callable[..., House]) -> None:

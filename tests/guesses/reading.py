@@ -12,6 +12,7 @@ import msgspec
 from longhouse.dispatch import Caller
 from longhouse.dispatch.calls import Prepared
 from longhouse.house import House
+from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.values import Request
 
@@ -88,6 +89,8 @@ def outcome(house: House, guess: Guess) -> Outcome:
     def noted(*given: Any) -> Prepared:
         made = prepare(*given)
         prepared.append((made.command, made.request))
+        if not made.writes and hasattr(made.request, "timeout_ms"):
+            raise LonghouseError("not run: it would wait")
         return made
 
     dispatcher._prepare = noted  # type: ignore[method-assign,assignment]

@@ -20,7 +20,7 @@ from tests.guesses.reading import Guess, Outcome, full, outcome, read
 from tests.guesses.setting import build
 from tests.kit import CountedIds, Lh, ManualClock
 
-TABLES = ("table.txt", "later.txt")
+TABLES = ("table.txt", "later.txt", "third.txt", "fourth.txt", "fifth.txt")
 COMMANDS = tuple(registry())
 MOMENTS = ("not_before_ms", "deadline_ms", "parked_until_ts_ms")
 
@@ -95,7 +95,10 @@ def test_a_process_is_found_by_its_name_wherever_an_id_is_taken(lh: Lh) -> None:
         assert "PROC-002" in shown, cmd
         assert "PROC-001" not in shown, cmd
     assert "PROC-002" in str(lh("tool.task_cancel", task_id="web", reason="tidy"))
-    states = {one["task_id"]: one["status"] for one in lh("tool.task_list")["tasks"]}
+    states = {
+        one: lh("tool.task_status", task_id=one)["task"]["status"]
+        for one in ("PROC-001", "PROC-002")
+    }
     assert (states["PROC-001"], states["PROC-002"]) == ("queued", "cancelled")
     assert lh.refused("tool.output_fetch", task_id="nobody")["code"] == "UNKNOWN_ID"
 

@@ -15,11 +15,15 @@ def test_a_question_needs_the_manager_until_the_manager_answers(lh: Lh) -> None:
     fence = running(lh)
     assert not attention(lh, fence["job"])["needs_manager"]
     lh("jobs.report", **fence, message="which one?", kind="question")
+    lh("jobs.report", **fence, message="the rest meanwhile", kind="progress")
     assert attention(lh, fence["job"])["marker"] == "?"
     lh("jobs.message", job=fence["job"], message="the first")
     assert not attention(lh, fence["job"])["needs_manager"]
     lh("jobs.report", **fence, message="and now?", kind="question")
     assert attention(lh, fence["job"])["needs_manager"]
+    lh("jobs.release", **fence, reason="shutting down")
+    claimed(lh, fence["job"], "r2")
+    assert attention(lh, fence["job"])["marker"] == "?", "nobody has answered it yet"
 
 
 @pytest.mark.proves("DEL-113")

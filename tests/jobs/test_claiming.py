@@ -46,6 +46,9 @@ def test_a_lapsed_claim_can_be_taken_over_but_only_when_asked_for(
     assert found["job"]["revision"] == 2
     assert found["event"]["kind"] == "reclaimed"
     assert found["event"]["meta"] == {"previous_runner_id": "r1", "reason": "ttl_expired"}
+    clock.advance(180_000)
+    assert lh("jobs.claim", runner_id="r3")["job"] is None
+    assert lh("jobs.claim", runner_id="r3", allow_stale=True)["job"]["id"] == fence["job"]
 
 
 @pytest.mark.proves("DEL-094", "DEL-095", "DEL-052")

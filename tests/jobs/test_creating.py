@@ -46,8 +46,8 @@ def portal(lh: Lh, **envelope: Any) -> dict[str, Any]:
 @pytest.mark.proves("DEL-023", "DEL-014", "DEL-024")
 def test_the_claude_code_example_is_accepted_as_written(lh: Lh) -> None:
     job = portal(lh, workspace="acme", op="create", args=CLAUDE_EXAMPLE)["job"]
-    view = lh("jobs.open", job=job["id"], include_meta=True)
-    assert view["job"] == job
+    view = lh("jobs.open", job=job["id"], include_meta=True, include_prompt=True)
+    assert (view["job"], view["prompt"]) == (job, "<what to do>")
     assert (job["task_id"], job["anchor_id"]) == ("TASK-123", "a:core")
     assert (job["title"], job["kind"]) == ("Investigate <topic>", "research")
     assert job["priority"] == "MEDIUM"

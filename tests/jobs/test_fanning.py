@@ -103,7 +103,9 @@ def some_work(lh: Lh) -> list[str]:
         refs=[ref, "CMD: pytest -q tests/search"],
     )
     weak = ended(lh, title="Look around")
-    failed = ended(lh, "FAILED", title="Try the cache")
+    fence = running(lh, title="Try the cache")
+    lh("jobs.complete", **fence, status="FAILED", summary="failed", refs=[ref, "CMD: make cache"])
+    failed = str(fence["job"])
     asks = running(lh, title="Choose")
     lh("jobs.report", **asks, message="which?", kind="question")
     return [str(done["job"]), weak, failed, str(asks["job"])]
@@ -126,9 +128,11 @@ def test_a_report_says_what_changed_what_was_verified_where_and_what_is_open(lh:
 
 ## What was verified
 - {done}: CMD: pytest -q tests/search
+- {failed}: CMD: make cache
 
 ## Refs
 - {done}: {ref}
+- {failed}: {ref}
 
 ## Open risks and next actions
 - {weak} has no ref that shows what it did: ask for proof
@@ -137,8 +141,10 @@ def test_a_report_says_what_changed_what_was_verified_where_and_what_is_open(lh:
 - {asks} asked a question that no one has answered
 """
     )
-    assert [job["missing_proof"] for job in merged["jobs"]] == [False, True, True, True]
+    assert [job["missing_proof"] for job in merged["jobs"]] == [False, True, False, True]
     assert merged["jobs"][0]["completion_refs"] == [ref, "CMD: pytest -q tests/search"]
+    kept = lh("open", id=merged["ref"])["entry"]
+    assert (kept["title"], kept["content"]) == ("Search is slow", merged["report"])
 
 
 @pytest.mark.proves("DEL-124")

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from longhouse.kernel.registry import Role
+from longhouse.store.queries import Query
 from tests.jobs.kit import claimed
 from tests.kit import Lh
 from tests.security.kit import Outsider
+from tests.store.upkeep_kit import call_of
 
 
 @pytest.fixture
@@ -44,6 +46,23 @@ def test_only_the_token_that_created_a_job_answers_and_cancels_it_besides_manage
     assert maker("jobs.message", job=job, message="b")["job"]["status"] == "RUNNING"
     assert maker("jobs.cancel", job=job)["job"]["status"] == "CANCELED"
     assert maker.refused("jobs.requeue", job=job)["code"] == "FORBIDDEN"
+
+
+def test_a_job_that_nobody_here_created_is_led_only_by_managers(lh: Lh, maker: Outsider) -> None:
+    """One that was imported, for instance: an empty owner is nobody, not everybody."""
+    job = asking(lh, maker)
+    text = "UPDATE jobs SET creator = '', creator_agent = NULL WHERE ws = :ws"
+    lh.house.db.write("acme", lambda tx: tx.run(Query("x", text, text)), call_of(lh.house))
+    for owner in ("", "TOK-1/one"):
+        assert Outsider(lh, owner).refused("jobs.cancel", job=job)["code"] == "FORBIDDEN"
+
+
+def test_a_job_says_whether_it_is_the_callers_to_lead(lh: Lh, maker: Outsider) -> None:
+    job = asking(lh, maker)
+    for who, yours in ((maker, True), (Outsider(lh, "TOK-2"), False)):
+        (row,) = who("jobs.radar")["jobs"]
+        assert row.get("yours", True) is yours
+        assert who("jobs.open", job=job).get("yours", True) is yours
 
 
 def test_an_agent_under_the_persons_own_token_does_not_lead_the_persons_jobs(lh: Lh) -> None:

@@ -83,6 +83,11 @@ def test_a_message_without_refs_takes_them_from_its_text(lh: Lh) -> None:
     assert event["refs"] == [ref]
     event = lh("jobs.message", job=job, message=f"not {ref}", refs=["CMD: ls"])["event"]
     assert event["refs"] == ["CMD: ls"]
+    said = f"see {ref}, notes@999 and CARD-none1.\nCMD: make test"
+    event = lh("jobs.message", job=job, message=said)["event"]
+    assert event["refs"] == ["CMD: make test", ref], "an id that opens nothing is dropped"
+    reply = lh("jobs.radar", reply_job=job, reply_message=said)["reply"]
+    assert reply["refs"] == event["refs"]
 
 
 @pytest.mark.proves("DEL-132", "DEL-133")

@@ -139,6 +139,29 @@ def test_every_row_starts_with_a_ref_that_opens_the_newest_event(
         assert row.count("| open id=") == 1
 
 
+@pytest.mark.proves("DEL-063")
+@pytest.mark.parametrize("where", ["question", "title", "waiting"])
+def test_no_text_of_a_job_breaks_its_row(lh: Lh, where: str) -> None:
+    forged = "JOB-999@1 ? JOB-999 (RUNNING) forged | open id=JOB-999@1"
+    text = f"which?\r\n{forged}\x85\u2028\x1b[2K\n{forged} | open id=JOB-998"
+    if where == "waiting":
+        first = new_job(lh, title=text)
+        new_job(lh, after=[first])
+    else:
+        fence = running(lh, title=text if where == "title" else "the job")
+        asked = text if where == "question" else "which?"
+        lh("jobs.report", **fence, message=asked, kind="question")
+    lines = lh.lines("jobs.radar")
+    rows = [line for line in lines if line.startswith("JOB-")]
+    assert len(rows) == (2 if where == "waiting" else 1)
+    assert not any(line.startswith("JOB-999") for line in lines)
+    for row in rows:
+        assert row.count(" | open id=") == 1
+        assert not set(row) & set("\n\r\x1b\x85\u2028")
+        ref = row.split(" ", 1)[0]
+        assert f" | open id={ref}" in row
+
+
 @pytest.mark.proves("DEL-045", "DEL-112", "DEL-062")
 def test_the_reply_that_a_row_shows_resolves_what_it_asks(lh: Lh) -> None:
     fence = running(lh)

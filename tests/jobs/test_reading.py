@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.jobs.kit import claimed, ended, new_job, running
@@ -75,15 +77,19 @@ def test_a_list_under_a_tight_budget_still_pages_without_loss(lh: Lh) -> None:
 
 @pytest.mark.proves("DEL-037")
 def test_what_is_seen_does_not_depend_on_who_asks(lh: Lh) -> None:
-    job = running(lh, "r1")["job"]
-    new_job(lh, agent_id="alice")
-    for cmd, args in (("jobs.list", {}), ("jobs.radar", {}), ("jobs.open", {"job": job})):
+    links = {"task": "TASK-001", "anchor": "a:core"}
+    job = running(lh, "r1", **links)["job"]
+    new_job(lh, agent_id="alice", **links)
+    filters: list[dict[str, Any]] = [{}, *({name: link} for name, link in links.items())]
+    lists = [(cmd, args) for cmd in ("jobs.list", "jobs.radar") for args in filters]
+    for cmd, args in (*lists, ("jobs.open", {"job": job})):
         views = [
             lh(cmd, **args),
             lh(cmd, agent_id="alice", **args),
             lh(cmd, agent_id="bob", **args),
         ]
         assert views[0] == views[1] == views[2]
+        assert cmd == "jobs.open" or views[0]["count"] == 2
     assert lh("jobs.list")["count"] == 2
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from longhouse.dispatch import Caller
 from longhouse.jobs.fold import differences
+from longhouse.kernel.registry import Role
 from longhouse.store.queries import Query
 from longhouse.store.tx import Call
 from tests.jobs.kit import attention, claimed, ended, events, kinds, new_job, note, running, seq_now
@@ -31,6 +33,26 @@ def test_a_report_is_an_event_with_its_refs(lh: Lh, kind: str) -> None:
     opened = [lh("open", id=one) for one in shown["events"][0]["refs"]]
     assert [one["kind"] for one in opened] == ["doc_entry", "task", "card"]
     assert opened[0]["entry"]["content"] == "what was done"
+
+
+@pytest.mark.proves("DEL-089", "DEL-107")
+@pytest.mark.parametrize(
+    "cmd, args, kind",
+    [
+        ("jobs.complete", {"status": "DONE"}, "completed"),
+        ("jobs.complete", {"status": "FAILED"}, "failed"),
+        ("jobs.message", {"message": "look there"}, "manager"),
+        ("jobs.question", {"message": "this one?"}, "question"),
+    ],
+)
+def test_what_ends_a_job_or_is_said_about_it_carries_its_refs_too(
+    lh: Lh, cmd: str, args: dict[str, Any], kind: str
+) -> None:
+    fence, refs = running(lh), [note(lh), "CMD: make test"]
+    given = fence if cmd != "jobs.message" else {"job": fence["job"]}
+    lh(cmd, **given, **args, refs=refs)
+    newest = lh("jobs.open", job=fence["job"])["events"][0]
+    assert (newest["kind"], newest["refs"]) == (kind, refs)
 
 
 @pytest.mark.proves("DEL-093", "DEL-103", "DEL-104")
@@ -61,6 +83,9 @@ def test_a_report_of_any_kind_renews_the_claim(lh: Lh, clock: ManualClock, kind:
     lh("jobs.report", **fence, message="so far", kind=kind, lease_ttl_ms=ttl + 60_000)
     job = lh("jobs.open", job=fence["job"])["job"]
     assert job["claim_expires_at_ms"] == clock.now_ms() + ttl + 60_000
+    clock.advance(ttl + 90_000)
+    late = lh("jobs.report", **fence, message="a long silence", kind=kind)["job"]
+    assert late["claim_expires_at_ms"] == clock.now_ms() + ttl, "nobody took it meanwhile"
 
 
 @pytest.mark.proves("DEL-091", "DEL-093")
@@ -113,6 +138,49 @@ def test_a_wrong_token_changes_nothing(
     error = lh.refused(cmd, **{**fence, **change}, **args)
     assert error["code"] == "CONFLICT"
     assert lh("jobs.open", job=fence["job"]) == before
+
+
+WRONG = {
+    "another runner": {"runner_id": "r2"},
+    "a later revision": {"claim_revision": 2},
+    "an earlier revision": {"claim_revision": 0},
+    "another caller": {},
+}
+ENDINGS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "done": ({}, {"status": "DONE"}, "DONE"),
+    "failed for good": ({}, {"status": "FAILED"}, "FAILED"),
+    "tried again": ({"max_attempts": 3}, {"status": "FAILED"}, "QUEUED"),
+    "its changes wait": ({}, {"status": "DONE", "changes": "they wait"}, "QUEUED"),
+}
+
+
+@pytest.mark.proves("DEL-098", "DEL-099")
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_no_way_of_ending_a_job_lets_a_stranger_end_it(lh: Lh, ending: str, wrong: str) -> None:
+    spec, args, after = ENDINGS[ending]
+    fence = running(lh, **spec)
+    before = lh("jobs.open", job=fence["job"])
+    caller = Caller(Role.MANAGER, owner="b" * 64) if wrong == "another caller" else None
+    refused = lh.house.call("jobs.complete", {**fence, **WRONG[wrong], **args}, caller)
+    assert refused.code == "CONFLICT"
+    assert lh("jobs.open", job=fence["job"]) == before
+    assert lh("jobs.complete", **fence, **args)["job"]["status"] == after
+
+
+@pytest.mark.proves("DEL-098", "DEL-099")
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_runner_that_lost_its_claim_ends_nothing(lh: Lh, clock: ManualClock, ending: str) -> None:
+    spec, args, after = ENDINGS[ending]
+    old = running(lh, "r1", **spec)
+    clock.advance(180_000)
+    new = claimed(lh, old["job"], "r2", allow_stale=True)
+    before = lh("jobs.open", job=old["job"])["job"]
+    for late in (old, {**old, "runner_id": "r2"}, {**new, "runner_id": "r1"}):
+        assert lh.refused("jobs.complete", **late, **args)["code"] == "CONFLICT"
+    held = lh("jobs.open", job=old["job"])["job"]
+    assert {**held, "last_ref": ""} == {**before, "last_ref": ""}
+    assert lh("jobs.complete", **new, **args)["job"]["status"] == after
 
 
 @pytest.mark.proves("DEL-098", "DEL-099")

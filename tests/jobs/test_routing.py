@@ -33,6 +33,10 @@ def test_a_runner_that_lacks_the_executor_or_the_profile_is_left_out() -> None:
     assert chosen(need, runner("r1", "claude_code", profiles=("fast",))) is None
     per_executor = {"codex": ("deep",), "claude_code": ("fast",)}
     assert chosen(need, runner("r1", "codex", "claude_code", profiles=per_executor)) is None
+    unnamed = {"codex": ("deep",)}
+    assert chosen(need, runner("r1", "codex", "claude_code", profiles=unnamed)) is None
+    gone = {"codex": True, "claude_code": False}
+    assert chosen(need, runner("r1", "codex", "claude_code", available=gone)) is None
     assert chosen(need, runner("r1", "codex", "claude_code", profiles=("deep",))) == "r1"
     assert chosen(need, runner("r1", "claude_code")) == "r1"
 
@@ -179,7 +183,7 @@ def test_a_runner_that_advertises_nothing_gets_only_auto_jobs_without_policy(lh:
     assert lh("jobs.claim", runner_id="r1")["job"] is None
 
 
-@pytest.mark.proves("DEL-031", "DEL-032", "DEL-033", "DEL-034")
+@pytest.mark.proves("DEL-021", "DEL-031", "DEL-032", "DEL-033", "DEL-034")
 def test_a_claim_passes_over_jobs_that_the_runner_cannot_run(lh: Lh) -> None:
     advertise(lh, "r1", "codex", profiles=["fast"], supports_artifacts=["report"])
     refused = {

@@ -66,7 +66,7 @@ def test_a_status_is_idle_or_live_with_the_current_job(lh: Lh) -> None:
     assert error["code"] == "INVALID_INPUT"
 
 
-@pytest.mark.proves("DEL-071", "DEL-072")
+@pytest.mark.proves("DEL-071", "DEL-072", "MEM-051")
 @pytest.mark.parametrize(
     "asked, given", [(None, 20_000), (1, 1_000), (5_000, 5_000), (10**12, 300_000)]
 )
@@ -79,6 +79,7 @@ def test_a_lease_lasts_as_long_as_asked_within_bounds(
     renewed = beat(lh, **more)
     assert renewed["lease_expires_at_ms"] == clock.now_ms() + given
     assert renewed["created_at_ms"] == clock.now_ms() - 500
+    assert beat(lh, lease_ttl_ms=1_000)["lease_expires_at_ms"] == clock.now_ms() + 1_000
 
 
 @pytest.mark.proves("DEL-065", "DEL-073", "DEL-054")
@@ -108,9 +109,21 @@ def test_a_busy_claim_does_not_make_a_runner_look_alive(lh: Lh, clock: ManualClo
     beat(lh, "r1", status="live", lease_ttl_ms=1_000)
     fence = running(lh, "r1")
     clock.advance(1_000)
-    lh("jobs.report", **fence, message="very much alive")
-    assert lh("jobs.radar")["runner_status"]["status"] == "offline"
-    assert lh("open", id="runner:r1")["status"] == "offline"
+    for kind in ("progress", "heartbeat"):
+        lh("jobs.report", **fence, message="very much alive", kind=kind)
+        assert lh("jobs.radar")["runner_status"]["status"] == "offline"
+        assert lh("open", id="runner:r1")["status"] == "offline"
+
+
+@pytest.mark.proves("MEM-051")
+def test_a_lease_keeps_the_time_of_its_first_beat(lh: Lh, clock: ManualClock) -> None:
+    first = clock.now_ms()
+    beat(lh)
+    for status in ("live", "idle", "live"):
+        clock.advance(7_000)
+        lh("jobs.runner.heartbeat", runner_id="r1", status=status)
+        lease = lh("open", id="runner:r1")["lease"]
+        assert (lease["created_at_ms"], lease["updated_at_ms"]) == (first, clock.now_ms())
 
 
 @pytest.mark.proves("MEM-051", "MEM-059")

@@ -215,6 +215,7 @@ def test_below_the_smallest_answer_the_budget_is_clamped_to_it(max_chars: int) -
     assert fitted.result["budget"]["max_chars"] == chars(fitted.result)
 
 
+@pytest.mark.proves("MEM-295")
 def test_bytes_are_counted_in_utf8_and_characters_are_not() -> None:
     text = "é" * 100
     assert fit({"text": text}, Budget(max_chars=130)).codes == ()
@@ -223,6 +224,7 @@ def test_bytes_are_counted_in_utf8_and_characters_are_not() -> None:
     assert len(msgspec.json.encode(fitted.result)) <= 130 + len('"budget":') + 80
 
 
+@pytest.mark.proves("MEM-295")
 def test_in_json_a_line_is_a_row_at_any_depth() -> None:
     result = {"rows": [{"id": n, "inner": [{"id": m} for m in range(2)]} for n in range(5)]}
     fit(result, Budget(max_chars=20_000, max_lines=7), [Pop("rows")])
@@ -241,14 +243,39 @@ def test_either_name_of_the_budget_has_it_reported(knob: str) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("knob", ["max_chars", "context_budget", "max_bytes", "limit"])
-def test_a_profile_bounds_every_knob_and_names_the_most_it_allows(profile: str, knob: str) -> None:
-    cap = PROFILES[profile].cap(knob)
-    Budget.of(profile, **{knob: cap})
+def test_a_profile_bounds_the_rows_and_names_the_most_it_allows(profile: str) -> None:
+    cap = PROFILES[profile].limit
+    Budget.of(profile, limit=cap)
     with pytest.raises(BudgetExceeded) as refused:
-        Budget.of(profile, **{knob: cap + 1})
+        Budget.of(profile, limit=cap + 1)
     assert refused.value.recovery
-    assert f"{knob} <= {cap}" in refused.value.recovery
+    assert f"limit <= {cap}" in refused.value.recovery
+
+
+@pytest.mark.proves("MEM-295")
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("knob", ["max_chars", "context_budget", "max_bytes"])
+def test_a_size_over_the_cap_of_a_profile_is_lowered_to_it(profile: str, knob: str) -> None:
+    cap = PROFILES[profile].cap(knob)
+    exact = Budget.of(profile, **{knob: cap})
+    assert not list(exact.clamps())
+    over = Budget.of(profile, **{knob: cap + 1})
+    assert (over.max_chars, over.max_bytes) == (exact.max_chars, exact.max_bytes)
+    ((said, fix),) = over.clamps()
+    assert said == f"{knob}: {cap + 1} is over the cap of budget_profile={profile}; {cap} was used"
+    wider = {"portal": "default", "default": "audit"}.get(profile)
+    assert fix == (f"use budget_profile={wider} for more" if wider else f"use {knob} <= {cap}")
+    ((_, widest),) = Budget.of(profile, **{knob: 10**30}).clamps()
+    assert widest == ("use budget_profile=audit for more" if wider else f"use {knob} <= {cap}")
+
+
+def test_of_two_sizes_over_the_cap_both_are_told() -> None:
+    both = Budget.of("default", max_chars=30_000, max_bytes=90_000, context_budget=40_000)
+    assert [said.partition(":")[0] for said, _ in both.clamps()] == [
+        "max_chars",
+        "context_budget",
+        "max_bytes",
+    ]
 
 
 values = st.recursive(

@@ -84,12 +84,13 @@ def test_what_is_not_there_is_told_with_the_way_to_what_is(tree: Lh, wrong: str)
 
 
 def test_lines_show_one_subagent_a_row(tree: Lh) -> None:
+    refs = [one["ref"] for one in tree("jobs.subagent.list")["subagents"]]
     assert tree.lines("jobs.subagent.list") == [
         "subagents count=4",
-        "SUB-004 (failed) docs/reader depth=1 | no model",
-        "SUB-003 (running) docs/reader depth=2 | Read.",
-        "SUB-002 (interrupted) docs/reader depth=2 | Read.",
-        "SUB-001 (running) docs/reader depth=1 | Read.",
+        f"{refs[0]} (failed) docs/reader depth=1 | no model",
+        f"{refs[1]} (running) docs/reader depth=2 | Read.",
+        f"{refs[2]} (interrupted) docs/reader depth=2 | Read.",
+        f"{refs[3]} (running) docs/reader depth=1 | Read.",
     ]
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from longhouse.kernel.registry import Role
 from tests.contracts.world import fingerprint, rows_of
 from tests.kit import Lh
 from tests.memory.kit import apply, branch, ids, node, note, notes, state
+from tests.security.kit import Outsider
 
 
 def stored(lh: Lh) -> dict[str, list[str]]:
@@ -23,7 +27,16 @@ def test_the_first_branch_brings_main_with_it(lh: Lh) -> None:
     assert lh("status")["checkout"] == "main"
     lh("vcs.checkout", ref="idea/a")
     assert branch(lh, "idea/b")["base_branch"] == "idea/a"
-    assert branch(lh, "idea/c", "main")["base_branch"] == "main"
+    now = lh("status")["seq"]
+    other = branch(lh, "idea/c", "main")
+    assert (other["base_branch"], other["base_seq"]) == ("main", now)
+    lh("vcs.notes.commit", target="TASK-001", content="c")
+    lh("vcs.checkout", ref="task/TASK-001")
+    made = branch(lh, "idea/d")
+    assert made["base_branch"] == "task/TASK-001"
+    _, rows = state(lh)
+    (told,) = [row for row in rows if (row["subject"], row["kind"]) == ("idea/d", "branch_created")]
+    assert json.loads(told["data"]) == {name: made[name] for name in ("base_branch", "base_seq")}
 
 
 @pytest.mark.proves("MEM-131")
@@ -122,7 +135,9 @@ def test_content_that_the_base_lacks_is_deleted_by_force_alone_and_can_be_restor
     assert ref in envelope["error"]["message"]
     assert state(lh) == before
     assert "can be restored" in str(envelope["actions"])
-    kept = lh("vcs.branch.delete", name="idea/a", force=True)["kept_as"]
+    gone = lh("vcs.branch.delete", name="idea/a", force=True)
+    kept = gone["kept_as"]
+    assert (gone["name"], gone["deleted"]) == ("idea/a", True)
     for_good = lh.envelope("vcs.branch.delete", name=kept)
     assert for_good["error"]["code"] == "CONFLICT"
     assert "delete it for good" in str(for_good["actions"])
@@ -156,9 +171,11 @@ def test_a_branch_in_use_is_not_deleted(lh: Lh) -> None:
     branch(lh, "idea/a")
     branch(lh, "idea/b", "idea/a")
     lh("vcs.notes.commit", target="TASK-001", content="c")
+    lh("vcs.notes.commit", target="PLAN-001", content="c")
     lh("vcs.checkout", ref="idea/b")
     before = state(lh)
     for name, why in (
+        ("plan/PLAN-001", "belongs to a plan or task"),
         ("idea/a", "'idea/b' derives from 'idea/a'"),
         ("idea/b", "'idea/b' is checked out"),
         ("task/TASK-001", "belongs to a plan or task"),
@@ -168,6 +185,10 @@ def test_a_branch_in_use_is_not_deleted(lh: Lh) -> None:
             assert (error["code"], why in error["message"]) == ("CONFLICT", True)
     assert lh.refused("vcs.branch.delete", name="nowhere")["code"] == "UNKNOWN_ID"
     assert state(lh) == before
+    another = Outsider(lh, "TOK-a", Role.MANAGER, agent="amber-otter")
+    another("vcs.checkout", ref="main")
+    error = another.refused("vcs.branch.delete", name="idea/b", force=True)
+    assert "'idea/b' is checked out" in error["message"], "by everybody else"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,18 @@ import pytest
 from longhouse.house import House
 from longhouse.store.queries import Query
 from tests.kit import Lh
-from tests.memory.kit import branch, contents, focus, note, notes, state, trace, write
+from tests.memory.kit import (
+    apply,
+    branch,
+    contents,
+    focus,
+    node,
+    note,
+    notes,
+    state,
+    trace,
+    write,
+)
 
 
 @pytest.mark.proves("MEM-039", "MEM-036")
@@ -39,6 +50,8 @@ def test_a_note_answers_with_its_entry(lh: Lh) -> None:
     }
     other = lh("vcs.notes.commit", content="x", branch="idea/a", doc="adr")["entry"]
     assert (other["branch"], other["doc"]) == ("idea/a", "adr")
+    alone = lh("vcs.notes.commit", content="y", doc="adr")["entry"]
+    assert (alone["branch"], alone["doc"]) == ("main", "adr")
     assert notes(lh, "idea/a") == ["Elsewhere.", "Cache first."]
     assert notes(lh) == ["Elsewhere."]
 
@@ -205,6 +218,10 @@ def test_a_merge_copies_notes_once_in_pages(lh: Lh) -> None:
     whole = state(lh)
     dry = lh("docs.merge", **{"from": "idea/a"}, into="main", dry_run=True)
     assert (dry["merged"], dry["skipped"]) == (5, 0)
+    part = lh("docs.merge", **{"from": "idea/a"}, dry_run=True, limit=3)
+    rest = part["pagination"]["next_cursor"]
+    rest = lh("docs.merge", **{"from": "idea/a"}, dry_run=True, limit=3, cursor=rest)
+    assert (part["merged"], rest["merged"], rest["pagination"]["has_more"]) == (3, 2, False)
     assert state(lh) == whole
     cursor, merged = None, 0
     while True:
@@ -383,3 +400,9 @@ def test_an_entry_is_opened_by_its_document_and_seq(lh: Lh) -> None:
     happened = lh("docs.show", target=task, doc_kind="trace")["entries"][0]
     opened = lh("open", id=f"{task}-trace@{happened['seq']}")
     assert (opened["kind"], opened["entry"]) == ("doc_entry", happened)
+    seq = made["entry"]["seq"]
+    assert lh.refused("open", id=f"adr@{seq}")["code"] == "UNKNOWN_ID", "it is not in that document"
+    version = f"graph@{apply(lh, node('A', title='T', text='as it was'))}"
+    apply(lh, node("A", title="U", text="as it is"))
+    kept = lh("open", id=version)["entry"]
+    assert (kept["doc"], kept["title"], kept["content"]) == ("graph", "T", "as it was")

@@ -94,7 +94,7 @@ def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
             title="T",
             text="X",
             status="open",
-            tags=[" Red", "blue", "RED"],
+            tags=[" Red", "blue", "RED", "Über"],
             meta={"k": [1]},
         ),
         node("B"),
@@ -112,7 +112,7 @@ def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
             "title": "T",
             "text": "X",
             "status": "open",
-            "tags": ["blue", "red"],
+            "tags": ["blue", "red", "über"],
             "meta": {"k": [1]},
             "deleted": False,
             "last_seq": seq - 2,
@@ -375,6 +375,7 @@ def test_validation_finds_edges_that_lead_nowhere(lh: Lh) -> None:
 def test_a_diff_shows_states_of_the_other_branch(lh: Lh) -> None:
     apply(lh, node("A"), node("B"), node("C"), edge("A", "r", "B"))
     branch(lh, "idea/a", "main")
+    apply(lh, edge("A", "r", "B"), node("C"), branch="idea/a")
     same = lh("graph.diff", **{"from": "main"}, to="idea/a")
     assert (same["doc"], same["changes"]) == ("graph", [])
     last = apply(
@@ -413,6 +414,24 @@ def test_a_diff_shows_states_of_the_other_branch(lh: Lh) -> None:
     assert len(small["changes"]) < 3
     back = lh("graph.diff", **{"from": "idea/a"}, to="main")
     assert [(c["id"], c["to"]["deleted"]) for c in back["changes"]] == [("B", False), ("A", False)]
+
+
+@pytest.mark.proves("MEM-101", "MEM-102")
+def test_what_only_the_other_branch_changed_is_paged_by_seq_too(lh: Lh) -> None:
+    apply(lh, node("A"), node("B"), edge("A", "r", "B"))
+    branch(lh, "idea/a", "main")
+    removed = {"op": "edge_delete", "from": "A", "rel": "r", "to": "B"}
+    apply(lh, node("B", title="new"), node("A", title="new"), removed, branch="idea/a")
+    (gone, *_) = lh("graph.diff", **{"from": "main"}, to="idea/a")["changes"]
+    assert (gone["kind"], gone["key"]["rel"], gone["to"]["deleted"]) == ("edge", "r", True)
+    seen: list[tuple[str, bool]] = []
+    cursor = None
+    for _ in range(3):
+        page = lh("graph.diff", **{"from": "idea/a"}, to="main", limit=1, cursor=cursor)
+        (change,), pages = page["changes"], page["pagination"]
+        seen.append((change.get("id", "the edge"), pages["has_more"]))
+        cursor = pages.get("next_cursor")
+    assert seen == [("the edge", True), ("B", True), ("A", False)], "the newest of `to` first"
 
 
 @pytest.mark.proves("MEM-078")

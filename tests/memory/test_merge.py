@@ -101,8 +101,10 @@ def test_a_large_merge_goes_on_page_by_page(lh: Lh) -> None:
 def test_a_merge_goes_into_the_base_only(lh: Lh) -> None:
     branch(lh, "idea/a", "main")
     branch(lh, "idea/b", "main")
+    branch(lh, "idea/a-b", "idea/a")
     before = state(lh)
     for args in (
+        {"from": "idea/a-b", "into": "main"},
         {"from": "idea/a", "into": "idea/b"},
         {"from": "main", "into": "idea/a"},
         {"from": "main", "merge_to_base": True},
@@ -130,6 +132,13 @@ def test_what_both_changed_becomes_one_conflict_and_is_left_alone(clash: Lh) -> 
     assert again["conflict_ids"] == done["conflict_ids"]
     assert again["conflicts_created"] == 0
     assert len(clash("graph.conflicts", into="main")["conflicts"]) == 1
+    for title in (None, "theirs again"):
+        if title is not None:
+            apply(clash, node("A", title=title), branch="idea/a")
+        before = state(clash)
+        dry = merge(clash, dry_run=True)
+        assert [c["status"] for c in dry["conflicts"]] == ["preview"]
+        assert state(clash) == before, "nothing is ended, either"
 
 
 @pytest.mark.proves("MEM-111", "MEM-112")
@@ -157,12 +166,27 @@ def test_a_conflict_is_listed_and_shown_with_its_three_sides(clash: Lh) -> None:
         "ours",
     ]
     assert clash("open", id=conflict_id)["conflict"] == shown
+    apply(clash, node("A", title="ours again"))
+    kept = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]
+    assert kept == shown, "both sides are shown as they met"
     assert clash("graph.conflicts", into="main", status="resolved")["conflicts"] == []
     assert clash("graph.conflicts", into="idea/a")["conflicts"] == []
     unknown = clash.refused("graph.conflict.show", conflict_id="CONFLICT-" + "0" * 32)
     assert unknown["code"] == "UNKNOWN_ID"
     wrong = clash.refused("graph.conflict.show", conflict_id="CONFLICT-1")
     assert wrong["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.proves("MEM-109", "MEM-112")
+def test_a_conflict_about_an_edge_names_its_three_parts(lh: Lh) -> None:
+    apply(lh, node("A"), node("B"), edge("A", "r", "B", meta={"w": 1}))
+    branch(lh, "idea/a", "main")
+    apply(lh, edge("A", "r", "B", meta={"w": 2}), branch="idea/a")
+    apply(lh, edge("A", "r", "B", meta={"w": 3}))
+    (conflict_id,) = merge(lh)["conflict_ids"]
+    shown = lh("graph.conflict.show", conflict_id=conflict_id)["conflict"]
+    assert (shown["kind"], shown["key"]) == ("edge", {"from": "A", "rel": "r", "to": "B"})
+    assert [shown[side]["meta"]["w"] for side in ("base", "theirs", "ours")] == [1, 2, 3]
 
 
 @pytest.mark.proves("MEM-113", "MEM-114")

@@ -32,7 +32,10 @@ def test_without_a_target_the_focus_counts_and_then_the_checkout(lh: Lh) -> None
     lh("vcs.checkout", ref="idea/a")
     assert lh("vcs.notes.commit", content="here")["entry"]["branch"] == "idea/a"
     focus(lh, "TASK-003")
-    assert lh("vcs.notes.commit", content="there")["entry"]["branch"] == "task/TASK-003"
+    there = lh("vcs.notes.commit", content="there")["entry"]
+    assert (there["branch"], there["doc"]) == ("task/TASK-003", "notes")
+    beside = lh("vcs.notes.commit", content="beside", doc="adr")["entry"]
+    assert (beside["branch"], beside["doc"]) == ("task/TASK-003", "adr")
     assert contents(lh("docs.show", doc_kind="notes")) == ["there"]
     assert lh("vcs.notes.commit", content="x", branch="main")["entry"]["branch"] == "main"
     elsewhere = lh("vcs.notes.commit", content="y", target="TASK-001")["entry"]
@@ -57,6 +60,10 @@ def test_graph_commands_follow_the_same_order(lh: Lh) -> None:
     done = lh("graph.apply", ops=[node("D")])
     assert (done["branch"], done["doc"]) == ("task/TASK-001", "TASK-001-graph")
     assert lh("graph.validate")["doc"] == "TASK-001-graph"
+    done = lh("graph.apply", doc="sketch", ops=[node("F")])
+    assert (done["branch"], done["doc"]) == ("task/TASK-001", "sketch")
+    both = {"target": "TASK-001", "branch": "main"}
+    assert lh.refused("graph.apply", **both, ops=[node("G")])["code"] == "INVALID_INPUT"
     page = lh("graph.query", branch="main")
     assert (page["doc"], [n["id"] for n in page["nodes"]]) == ("graph", ["A"])
     assert page["pagination"]["limit"] == 50

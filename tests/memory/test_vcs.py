@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit import Lh
-from tests.memory.kit import branch, note, notes, state
+from tests.memory.kit import branch, focus, note, notes, state
 
 
 @pytest.mark.proves("MEM-178")
@@ -24,6 +24,11 @@ def test_a_commit_is_a_note_with_a_message(lh: Lh) -> None:
     assert lh("vcs.commit", artifact="a", message="m", docs="adr")["commit"]["doc"] == "adr"
     both = lh("vcs.commit", artifact="a", message="m", docs=["adr", "notes"])
     assert [both["commit"]["doc"], both["more"][0]["doc"]] == ["adr", "notes"]
+    told = [(one["message"], one["artifact"]) for one in (both["commit"], *both["more"])]
+    assert told == [("m", "a")] * 2
+    focus(lh, "TASK-001")
+    assert lh("vcs.commit", artifact="b", message="n")["commit"]["branch"] == "main"
+    focus(lh, None)
     assert lh.refused("vcs.commit", artifact="a", message="m", docs="trace")["code"] == (
         "INVALID_INPUT"
     )
@@ -73,6 +78,15 @@ def test_tags_name_commits(lh: Lh) -> None:
     assert lh.refused("vcs.tag.create", name="v3", **{"from": "notes@999"})["code"] == "UNKNOWN_ID"
 
 
+@pytest.mark.proves("MEM-183")
+def test_a_branch_may_be_reset_to_the_last_commit_that_it_has_of_its_base(lh: Lh) -> None:
+    lh("system.init")
+    last = lh("vcs.commit", artifact="1", message="one")["ref"]
+    assert last == f"notes@{branch(lh, 'idea/a')['base_seq']}"
+    lh("vcs.checkout", ref="idea/a")
+    assert lh("vcs.reset", ref=last)["current"] == last
+
+
 @pytest.mark.proves("MEM-182", "MEM-183")
 def test_a_reset_moves_the_pointer_and_the_reflog_tells(lh: Lh) -> None:
     first = lh("vcs.commit", artifact="1", message="one")["ref"]
@@ -82,11 +96,12 @@ def test_a_reset_moves_the_pointer_and_the_reflog_tells(lh: Lh) -> None:
     assert (moved["branch"], moved["previous"], moved["current"]) == ("main", second, first)
     assert lh("vcs.log")["head"] == first
     assert notes(lh) == ["1", "2"]
+    assert [c["ref"] for c in lh("vcs.log")["commits"]] == [second, first], "none is hidden"
     moves = lh("vcs.reflog", ref="main")["moves"]
-    assert [(m["action"], m.get("current")) for m in moves[:3]] == [
-        ("reset", first),
-        ("commit", second),
-        ("commit", first),
+    assert [(m["action"], m.get("previous"), m.get("current")) for m in moves[:3]] == [
+        ("reset", second, first),
+        ("commit", None, second),
+        ("commit", None, first),
     ]
     as_of = int(second.partition("@")[2])
     earlier = [lh("vcs.reflog", as_of=seq)["moves"][0]["current"] for seq in (as_of, as_of - 1)]
@@ -104,3 +119,13 @@ def test_a_reset_moves_the_pointer_and_the_reflog_tells(lh: Lh) -> None:
     hidden = note(lh, "on main", "main")
     assert lh.refused("vcs.reset", ref=hidden)["code"] == "UNKNOWN_ID"
     assert state(lh)[0] == before[0] + 1
+    elsewhere = lh("vcs.reset", ref=second, branch="main")
+    assert (elsewhere["branch"], elsewhere["current"]) == ("main", second)
+    assert lh("vcs.log", ref="main")["head"] == second
+    lh("vcs.tag.create", name="v1", **{"from": second})
+    lh("vcs.branch.rename", old="idea/a", new="idea/b")
+    assert [(m["ref"], m["action"]) for m in lh("vcs.reflog", limit=3)["moves"]] == [
+        ("idea/b", "rename"),
+        ("tags/v1", "tag"),
+        ("main", "reset"),
+    ]

@@ -40,6 +40,15 @@ DO $$ DECLARE t regclass; BEGIN
 END $$
 """
 
+COLUMNS = """
+SELECT relname, string_agg(quote_ident(attname), ', ' ORDER BY attnum)
+FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+WHERE relnamespace = to_regnamespace('longhouse') AND relkind = 'r' AND relname <> 'schema_version'
+  AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+GROUP BY relname
+"""
+"""Each of our tables with the columns that a row can be written to."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and RUN not in os.environ:
@@ -84,6 +93,7 @@ class Databases:
     def __init__(self, server: str) -> None:
         self._server = server
         self._open: dict[str, psycopg.Connection[Any]] = {}
+        self._kept: dict[str, str] = {}
         self._admin = psycopg.connect(self.url("postgres"), autocommit=True)
 
     def url(self, name: str) -> str:
@@ -96,6 +106,31 @@ class Databases:
         else:
             self.create(name)
             self._open[name] = psycopg.connect(self.url(name), autocommit=True)
+        return self.url(name)
+
+    def keep(self, name: str) -> None:
+        """Keep the rows that this database has now, for `refill`."""
+        connection = self._open[name]
+        connection.execute("DROP SCHEMA IF EXISTS kept CASCADE; CREATE SCHEMA kept")
+        steps = ["BEGIN; SET LOCAL session_replication_role = replica"]
+        for table, columns in connection.execute(COLUMNS).fetchall():
+            copy = f"SELECT {columns} FROM longhouse.{table}"
+            if connection.execute(f"{copy} LIMIT 1".encode()).fetchone():
+                connection.execute(f"CREATE TABLE kept.{table} AS {copy}".encode())
+                steps += [
+                    f"INSERT INTO longhouse.{table} ({columns}) SELECT {columns} FROM kept.{table}"
+                ]
+        for sequence, value in connection.execute(
+            "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'longhouse'"
+        ).fetchall():
+            if value is not None:
+                steps.append(f"SELECT setval('longhouse.{sequence}', {value})")
+        self._kept[name] = "; ".join([*steps, "COMMIT"])
+
+    def refill(self, name: str) -> str:
+        """The URL of that database, with exactly the rows that it had when they were kept."""
+        self._open[name].execute(EMPTY)
+        self._open[name].execute(self._kept[name].encode())
         return self.url(name)
 
     def create(self, name: str) -> str:

@@ -12,7 +12,8 @@ from longhouse.config import Settings
 from longhouse.dispatch import Caller
 from longhouse.house import House
 from longhouse.kernel.errors import StoreBusy
-from longhouse.kernel.registry import Role
+from longhouse.kernel.registry import Command, Role
+from longhouse.processes import calling
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.tx import Tx
 from tests.kit import CountedIds, Lh, ManualClock
@@ -188,6 +189,27 @@ def test_a_command_that_found_the_store_busy_is_tried_again(
     assert status(lh, task)["status"] == "queued"
     loop(lh, "carry_out")
     assert status(lh, task)["status"] == "exited"
+
+
+def test_a_command_that_is_always_busy_does_not_hold_up_those_behind_it(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as one that takes longer than the database may take to answer."""
+    allow(lh)
+    slow = spawn(lh, "tasks.plan.create", title="Slow")
+    after = spawn(lh, "tasks.plan.create", title="Search")
+    whole = calling._result
+
+    def busy(tx: Tx, command: Command, request: Any, *more: Any) -> Any:
+        if request.title == "Slow":
+            raise StoreBusy
+        return whole(tx, command, request, *more)
+
+    monkeypatch.setattr(calling, "_result", busy)
+    with pytest.raises(StoreBusy):
+        loop(lh, "carry_out")
+    assert (status(lh, slow)["status"], status(lh, after)["status"]) == ("queued", "exited")
+    assert complaints(lh) == []
 
 
 def test_a_command_that_waits_does_not_run_when_its_rule_was_withdrawn(lh: Lh) -> None:

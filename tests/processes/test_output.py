@@ -295,3 +295,34 @@ def test_a_search_for_a_line_goes_on_where_the_last_look_stopped(
     assert (found["line"], found["offset_bytes"]) == ("still not ready on port 80", size - 6)
     around = size - 6 - LONGEST  # as far back as a secret may have begun
     assert [offset for offset, _ in reads] == [size - 6, around]
+
+
+@pytest.mark.parametrize("mode", ["pipes", "pty"])
+def test_a_nul_stays_a_nul_in_frames(lh: Lh, mode: str) -> None:
+    runner = Runner(lh)
+    task = runner.start(execution_mode=mode)
+    kind = "tool_stdout" if mode == "pipes" else "tool_task_output_delta"
+    coded = base64.b64encode(b"a\0b\xff").decode()
+    delta = {"type": kind, "offset_bytes": 0, "bytes": 4}
+    runner.append(task, {**delta, "chunk_b64": coded})
+    frames = lh("tool.task_stream_events", task_id=task)["frames"]
+    (told,) = [one["chunk"] for one in frames if one["type"] == kind]
+    assert told == "a\0b\ufffd"
+    for wrong in ({"chunk_b64": "not base64"}, {"chunk_b64": coded, "chunk": "a"}):
+        refused = runner.refused(task, {**delta, "offset_bytes": 4, **wrong})
+        assert "chunk_b64" in refused["message"]
+
+
+def test_a_secret_beside_a_nul_is_masked_too(lh: Lh) -> None:
+    runner = Runner(lh)
+    task = runner.start()
+    token = "ghp_" + "Zk3vQ9xW1bT7yR5mL8pN2cD4fG6hJ0sA3u5X"
+    raw = f"\0 {token} \0".encode()
+    coded = base64.b64encode(raw).decode()
+    runner.append(
+        task, {"type": "tool_stdout", "offset_bytes": 0, "bytes": len(raw), "chunk_b64": coded}
+    )
+    frames = lh("tool.task_stream_events", task_id=task)["frames"]
+    (told,) = [one["chunk"] for one in frames if one["type"] == "tool_stdout"]
+    assert token not in told
+    assert len(told) == len(raw)

@@ -323,6 +323,7 @@ def test_a_task_that_printed_more_than_a_recording_holds_says_so_at_once(
 CAST = b'{"version":3,"term":{"cols":90,"rows":20}}\n[0.1,"o","one\\r\\n"]\n[0.2,"i","hunter2"]\n'
 
 
+@pytest.mark.proves("TTA-037")
 @pytest.mark.parametrize("way", ["artifact", "content_b64"])
 def test_an_asciicast_is_taken_in_as_a_recording_is(lh: Lh, way: str) -> None:
     given = stored(lh, CAST) if way == "artifact" else base64.b64encode(CAST).decode()

@@ -6,7 +6,7 @@ import pytest
 
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import SILENT_MS
-from longhouse.processes.upkeep import give_up_lost_hosts
+from longhouse.processes.upkeep import GIVEN_UP_MS, give_up_lost_hosts
 from longhouse.store.queries import Query
 from tests.kit import Lh
 from tests.processes.kit import HOST, Runner, ended, running, spawned
@@ -84,13 +84,30 @@ def test_a_cancelled_task_of_a_silent_host_ends_with_the_next_sweep(
     lh("tool.task_cancel", task_id=task, reason="enough")
     sweep(lh)
     assert status(lh, task)["ended_at_ms"] is None  # its host may still do it
-    lh.clock.advance(SILENT_MS + 1)
+    lh.clock.advance(GIVEN_UP_MS + 1)
     sweep(lh)
     found = status(lh, task)
     assert (found["status"], found["cause"]) == ("exited" if starts else "failed", "host_lost")
     assert found["cancel_reason"] == "enough"
     assert status(lh, other)["ended_at_ms"] is None  # nobody asked for its end
     assert runner.hold()["ops"] == []
+
+
+def test_a_runner_that_takes_over_is_left_time_to_report_how_a_cancelled_task_ended(
+    lh: Lh,
+) -> None:
+    """The first one was stopped; its host was not, and ends the task when the second asks."""
+    first, second = Runner(lh), Runner(lh, "runner-2")
+    task = first.start()
+    lh("tool.task_cancel", task_id=task, reason="enough")
+    lh.clock.advance(SILENT_MS + 5_000)  # a runner looks this often whether it can take over
+    sweep(lh)
+    assert status(lh, task)["ended_at_ms"] is None
+    held = lh("tool.task_held", **second.me, only_if_silent=True)
+    assert [(op["task_id"], op["kind"]) for op in held["ops"]] == [(task, "cancel")]
+    lh.clock.advance(GIVEN_UP_MS - SILENT_MS)
+    sweep(lh)
+    assert status(lh, task)["ended_at_ms"] is None
 
 
 def test_force_gives_up_a_task_of_a_silent_host_at_once(lh: Lh) -> None:

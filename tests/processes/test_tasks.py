@@ -7,8 +7,9 @@ import shlex
 
 import pytest
 
+from tests.contracts.world import fingerprint
 from tests.kit import Lh
-from tests.processes.kit import HOST, Runner, ended, out, running, spawned
+from tests.processes.kit import HOST, Runner, allow, ended, out, running, spawned
 
 
 def status(lh: Lh, task_id: str) -> dict:
@@ -274,3 +275,61 @@ def test_keys_are_typed_by_their_names(lh: Lh) -> None:
     much = lh.refused("tool.task_write_stdin", task_id=task_id, keys=["\u6f22" * 2_731])
     assert "keys: 8193 bytes, at most 8192" in much["message"]
     assert "eof=true" in lh.refused("tool.task_write_stdin", task_id=task_id)["message"]
+
+
+@pytest.mark.proves("TTA-030")
+@pytest.mark.parametrize(
+    "signal", ["HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "TSTP"]
+)
+@pytest.mark.parametrize("spelled", ["{}", "SIG{}", "sig{}", " {} "])
+def test_a_signal_is_sent_under_every_spelling_of_its_name(
+    lh: Lh, signal: str, spelled: str
+) -> None:
+    runner = Runner(lh)
+    task = runner.start(execution_mode="pty")
+    for given in (spelled.format(signal), spelled.format(signal.lower())):
+        op = lh("tool.task_signal", task_id=task, signal=given)["op_id"]
+        (found,) = [one for one in runner.hold()["ops"] if one["op_id"] == op]
+        assert (found["kind"], found["payload"]) == ("signal", {"signal": signal})
+    for wrong in ("9", "SEGV", "SIG", "HUPP", "SIGSIGHUP"):
+        error = lh.refused("tool.task_signal", task_id=task, signal=wrong)
+        assert (error["code"], signal in error["recovery"]) == ("INVALID_INPUT", True)
+
+
+@pytest.mark.proves("TTA-042")
+@pytest.mark.parametrize("status", ["exited", "failed"])
+def test_cancelling_what_has_ended_only_says_how(lh: Lh, status: str) -> None:
+    runner = Runner(lh)
+    task = runner.start()
+    runner.append(task, ended(status, 0 if status == "exited" else None))
+    before = fingerprint(lh)
+    answer = lh("tool.task_cancel", task_id=task, reason="no longer needed")["task"]
+    assert (answer["status"], answer["cancel_reason"]) == (status, None)
+    again = lh("tool.task_cancel", task_id=task, reason="again", force=True)["task"]
+    assert again == answer
+    assert fingerprint(lh) == before
+
+
+@pytest.mark.proves("TTA-042")
+def test_a_second_cancel_leaves_the_first_reason(lh: Lh) -> None:
+    runner = Runner(lh)
+    for task in (spawned(lh), runner.start()):
+        first = lh("tool.task_cancel", task_id=task, reason="first")["task"]
+        second = lh("tool.task_cancel", task_id=task, reason="second")["task"]
+        assert (first["cancel_reason"], second["cancel_reason"]) == ("first", "first")
+        assert second["next_seq"] == first["next_seq"]
+
+
+@pytest.mark.proves("TTA-015")
+def test_the_contracts_word_for_a_tool_is_taken_at_spawn(lh: Lh) -> None:
+    allow(lh)
+    args = {"command": "make test", "cwd": "src"}
+    envelope = lh.envelope("tool.task_spawn", tool_name="bash", args=args, title="Tests")
+    assert envelope["success"], envelope["error"]
+    assert [one["code"] for one in envelope["warnings"]] == ["UNDERSTOOD"]
+    task = envelope["result"]["task_id"]
+    first = lh("tool.task_stream_events", task_id=task)["frames"][0]
+    assert (first["tool_name"], first["args"], first["cwd"]) == ("bash", args, "src")
+    assert (first["title"], first["execution_mode"]) == ("Tests", "pipes")
+    refused = lh.refused("tool.task_spawn", tool="bash", tool_name="exec", args=args)
+    assert refused["code"] == "INVALID_INPUT", "two names for one field"

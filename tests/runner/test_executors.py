@@ -95,6 +95,24 @@ def test_codex_goes_on_in_its_session_and_reaches_a_server_elsewhere(tmp_path: P
     assert plan.env == {"LONGHOUSE_MCP_TOKEN": "lh_secret"}
 
 
+@pytest.mark.parametrize(
+    "sandbox, base", [("read-only", ":read-only"), ("workspace-write", ":workspace"), ("full", "")]
+)
+def test_codex_denies_its_commands_the_hidden_folders_unless_it_may_do_anything(
+    tmp_path: Path, sandbox: str, base: str
+) -> None:
+    import tomllib
+
+    store = tmp_path / "store"
+    settings = given(planned(Codex("codex"), tmp_path, hidden=(store,), sandbox=sandbox))
+    assert settings.get("default_permissions") == ('"longhouse"' if base else None)
+    if base:
+        profile = tomllib.loads("x = " + settings["permissions.longhouse"])["x"]
+        assert profile == {"extends": base, "filesystem": {str(store.resolve()): "deny"}}
+    plain = given(planned(Codex("codex"), tmp_path, sandbox=sandbox))
+    assert not plain.keys() & {"default_permissions", "permissions.longhouse"}
+
+
 @pytest.mark.proves("DEL-030")
 def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
     tmp_path: Path,
@@ -113,9 +131,11 @@ def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
     assert servers.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.proves("DEL-020")
 def test_claude_goes_on_in_its_session_and_may_only_read_where_told_so(tmp_path: Path) -> None:
-    plan = planned(ClaudeCode("claude"), tmp_path, session="S-1", entry=REMOTE, sandbox="read-only")
-    assert "--resume=S-1" in plan.argv
+    job, more = JOB._replace(model="opus"), {"entry": REMOTE, "sandbox": "read-only"}
+    plan = planned(ClaudeCode("claude"), tmp_path, job, session="S-1", **more)
+    assert ("--resume=S-1" in plan.argv, "--model=opus" in plan.argv) == (True, True)
     assert "Bash" not in after(plan.argv, "--allowedTools")
     assert "lh_secret" not in " ".join(plan.argv)
 
@@ -231,8 +251,11 @@ def test_codex_is_always_offered_and_claude_where_its_cli_is(
     assert names(claude_bin="/x/claude")["claude_code"] == "/x/claude"
     assert names({"LONGHOUSE_CLAUDE_BIN": "/y/claude"})["claude_code"] == "/y/claude"
     (tmp_path / "claude").write_text("#!/bin/sh\n")
+    assert names() == {"codex": "codex"}, "a file that cannot be run is not a CLI"
     (tmp_path / "claude").chmod(0o755)
     assert names()["claude_code"] == str(tmp_path / "claude")
+    assert names(claude_bin="/x/claude")["claude_code"] == "/x/claude"
+    assert names({"LONGHOUSE_CLAUDE_BIN": "/y/claude"})["claude_code"] == "/y/claude"
 
 
 class Mine:

@@ -127,9 +127,11 @@ def test_the_pack_is_in_the_prompt_unless_switched_off(rig: Rig) -> None:
     first = rig.run(f"done({ref!r})", meta={"skill_profile": "research"})
     again = rig.run(f"done({ref!r})", meta={"skill_profile": "research"})
     none = rig.run(f"done({ref!r})", meta={"skill_max_chars": 0})
+    plain = rig.run(f"done({ref!r})")
     pack = rig.prompt(first).split("# How to behave here\n")[1].split("\n\n# Your claim")[0]
     assert pack.startswith("skill profile=research version=")
     assert pack in rig.prompt(again)
+    assert "# How to behave here\nskill profile=strict version=" in rig.prompt(plain)
     assert "# How to behave here" not in rig.prompt(none)
 
 

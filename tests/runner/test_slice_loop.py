@@ -41,7 +41,16 @@ def test_a_job_that_is_done_with_proof_is_completed_with_its_refs(rig: Rig) -> N
 
 
 @pytest.mark.proves("DEL-126", "DEL-127", "DEL-128", "DEL-134")
-@pytest.mark.parametrize("refs", ["", "'CARD-<id>', 'notes@<seq>'", "'a:core', 'looks good'"])
+@pytest.mark.parametrize(
+    "refs",
+    [
+        "",
+        "'CARD-<id>', 'notes@<seq>'",
+        "'a:core', 'looks good'",
+        "'CMD: make test', 'LINK: https://ci.example/7'",
+        "'JOB-001', 'JOB-001@1'",
+    ],
+)
 def test_done_without_proof_goes_on_and_asks_for_it(rig: Rig, refs: str) -> None:
     ref = rig.note()
     job = rig.run(f"done({refs})", f"done({ref!r})")

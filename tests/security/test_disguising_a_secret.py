@@ -39,7 +39,32 @@ DISGUISES: dict[str, Any] = {
     ),
     "NUL": "\0".join,
     "two at once": lambda t: "".join(f"\x1b[1m{chr(ord(c) + 0xFEE0)}\u200d" for c in t),
+    "a title by 8-bit controls": lambda t: f"{t[:9]}\x9d0;some title\x9c{t[9:]}",
+    "a title ended by one": lambda t: f"{t[:9]}\x1b]0;titre \u0153\x9c{t[9:]}",
+    "a device control string": lambda t: f"{t[:9]}\x90q#0\x9c{t[9:]}",
+    "8-bit controls": "\x84\x85".join,
+    "a bell inside a color": lambda t: f"{t[:9]}\x1b[3\x071m{t[9:]}",
+    "a canceled color": lambda t: f"{t[:9]}\x1b[31\x18{t[9:]}",
+    "an interrupted color": lambda t: f"{t[:9]}\x1b[31\x1b[32m{t[9:]}",
+    "marks of other scripts": "\u0483\u0591\u064b\u3099".join,
+    "escapes as JSON has them": lambda t: f"{t[:9]}\\u001b[1;31m{t[9:]}",
+    "JSON inside JSON": lambda t: (
+        f"{t[:2]}\\\\u005F{t[3:9]}\\\\u001B[m{t[9:]}" if t[2] == "_" else f"{t[:9]}\\\\u200b{t[9:]}"
+    ),
+    "escapes of a shell": lambda t: f"{t[:9]}\\e[31m{t[9:12]}\\033[0m{t[12:20]}\\x1b[0m{t[20:]}",
 }
+
+OVERPRINTED: dict[str, Any] = {
+    "typed, corrected": lambda t: f"see {t[:9]}zz\b\b{t[9:]} there",
+    "blanks taken back": lambda t: f"see {t[:9]}   \b\b\b{t[9:]} there",
+    "moved back": lambda t: f"see {t[:9]}  \x1b[2D{t[9:]} there",
+    "moved on after a return": lambda t: f"see {t[:9]}\r\x1b[13C{t[9:]} there",
+    "the end first": lambda t: f"    {' ' * 9}{t[9:]} there\rsee {t[:9]}",
+    "to a column": lambda t: f"see {t[:9]}{' ' * 9}\x1b[14G{t[9:]} there",
+    "wrapped by a prompt": lambda t: f"see {t[:9]} \r{t[9:]} there",
+    "after a progress bar": lambda t: f"50 % [#####     ]\rsee {t[:9]}-\b{t[9:]} there",
+}
+"""What a terminal shows as `see SECRET there`, by writing over what it wrote."""
 
 
 @pytest.mark.parametrize("how", DISGUISES)
@@ -61,6 +86,31 @@ def test_a_disguised_secret_is_hidden_in_text_and_in_bytes(secret: str, how: str
     assert is_suspect(json.dumps(text, ensure_ascii=False).encode())
     assert is_suspect(text.encode())
     assert redact({"text": text}) == {"text": shown}
+
+
+@pytest.mark.parametrize("how", OVERPRINTED)
+@pytest.mark.parametrize("secret", [OURS, THEIRS])
+def test_a_secret_that_is_only_seen_on_a_screen_is_hidden(lh: Lh, secret: str, how: str) -> None:
+    line = OVERPRINTED[how](secret)
+    text = f"first line\n{line}\nlast line"
+    shown = redact_text(text)
+    assert secret[12:40] not in shown
+    assert (shown.startswith("first line\n"), shown.endswith("\nlast line")) == (True, True)
+    starred = mask(text.encode())
+    assert len(starred) == len(text.encode())
+    assert secret[12:40].encode() not in starred
+    assert OURS not in text or secret in set(own_tokens(text))
+    assert redact({"text": text}) == {"text": shown}
+    ref = stored(lh, f"{'x' * 70_000}\n{text}\n".encode())
+    page = Outsider(lh, "TOK-v", Role.VIEWER)("docs.artifact.show", id=ref, offset=70_000)
+    assert secret[12:40] not in str(page)
+
+
+def test_what_is_written_over_for_no_secret_stays() -> None:
+    bar = "\r".join(f"{n:3} % [{'#' * n}]" for n in range(0, 100, 9))
+    for text in (bar, "a\bb", f"{bar}\r\n", "x\x1b[3Gy", "tab\t\rback", "C:\\users\\x1bit"):
+        assert redact_text(text) == text
+        assert mask(text.encode()) == text.encode()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32"])

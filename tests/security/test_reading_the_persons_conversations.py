@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from longhouse.kernel.registry import Role
 from tests.kit import Lh
 from tests.processes.test_belonging import loop, status
 from tests.security.kit import Outsider
+from tests.security.test_disguising_a_secret import DISGUISES
 from tests.thinking.world import codex, said_in_codex, transcript
 
 ELSEWHERE = "/home/ann/private"
@@ -80,6 +82,37 @@ def test_a_client_reads_only_this_projects_sessions(lh: Lh, other: Path, prefix:
     assert lh("docs.transcripts.open", ref={"path": "other.jsonl", "line": 2})["entries"]
 
 
+def quoting(root: str) -> dict[str, list[bytes]]:
+    """Sessions of another project whose text or moves lead to this one."""
+    say = said_in_codex
+    elsewhere = codex("session_meta", id="x", cwd=ELSEWHERE)
+    return {
+        "quotes a folder": [elsewhere, say("user", f"<cwd>{root}</cwd>")],
+        "quotes instructions": [elsewhere, say("user", f"AGENTS.md instructions for {root}/src")],
+        "brings instructions": [
+            codex("session_meta", id="x", cwd=ELSEWHERE, instructions=f"<cwd>{root}</cwd>")
+        ],
+        "came here later": [elsewhere, codex("turn_context", cwd=root)],
+        "spells a folder oddly": [codex("session_meta", id="x", cwd=f"{root}/../../x")],
+    }
+
+
+@pytest.mark.proves("MEM-216")
+@pytest.mark.parametrize("how", quoting(""))
+def test_no_text_in_a_session_makes_it_one_of_this_project(lh: Lh, how: str) -> None:
+    """A repository's own instructions are part of the conversation, and may name any folder."""
+    lines = quoting(str(lh.house.settings.project_root))[how]
+    transcript(lh, *lines, said_in_codex("assistant", "the divorce"), name="other.jsonl")
+    for caller in (client(lh), client(lh, Role.MANAGER)):
+        for cmd, args in READS[:2]:
+            assert "divorce" not in str(
+                caller(cmd, **args)["hits" if "search" in cmd else "digest"]
+            )
+        ref = {"path": "other.jsonl", "line": len(lines) + 1}
+        assert caller.refused("docs.transcripts.open", ref=ref)["code"] == "FORBIDDEN"
+    assert lh("docs.transcripts.search", query="divorce", cwd_prefix="/")["hits"]
+
+
 def test_a_linked_worktree_belongs_to_the_project_only_if_both_sides_say_so(
     lh: Lh, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -116,6 +149,24 @@ def test_search_is_no_oracle_for_what_answers_hide(lh: Lh) -> None:
     assert lh("docs.transcripts.search", query="plain")["hits"]
     for guess in ("ghp_", *(f"ghp_{char}" for char in string.ascii_letters), "a1B2", "2 and"):
         assert lh("docs.transcripts.search", query=guess)["hits"] == [], guess
+
+
+@pytest.mark.parametrize("how", ["grep --color", "an 8-bit control", "overstruck", "NUL"])
+def test_a_disguised_secret_in_a_conversation_is_hidden(lh: Lh, how: str) -> None:
+    """Its control characters are shown as pictures, behind which nothing would recognize it."""
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    head = codex("session_meta", id="x", cwd=str(lh.house.settings.project_root))
+    line = f"the key is {DISGUISES[how](secret)} indeed"
+    transcript(lh, head, said_in_codex("assistant", line))
+    ref = {"path": "session.jsonl", "line": 2}
+    for cmd, args in (
+        ("docs.transcripts.open", {"ref": ref}),
+        ("docs.transcripts.digest", {"mode": "last"}),
+        ("docs.transcripts.search", {"query": "indeed", "context_chars": 400}),
+    ):
+        said = str(lh.envelope(cmd, **args))
+        assert "indeed" in said
+        assert not re.search("3.{0,9}D.{0,9}4.{0,9}e.{0,9}5.{0,9}a.{0,9}1", said), cmd
 
 
 @pytest.mark.parametrize("ends", [True, False])

@@ -125,6 +125,7 @@ def test_a_queued_process_of_an_export_does_not_run(lh: Lh) -> None:
     assert next(one.title for one in held if one.what == "process") == "touch /tmp/owned"
     other = {"workspace": "copy", "runner_id": "r9", "host_id": HOST}
     revision = lh("tool.task_held", **other)["revision"]
+    lh("workspace.bind", workspace="copy")
     assert lh("tool.task_claim", **other, revision=revision)["tasks"] == []
     assert lh("tool.policy_show", workspace="copy")["rules"] == []
     assert lh("tool.wakeup_list", workspace="copy")["rules"] == []
@@ -143,6 +144,7 @@ def test_only_a_manager_releases_a_process_and_the_rules_decide_again(lh: Lh) ->
     assert manager.refused("tool.task_release", **where)["code"] == "CONFLICT"
     other = {"workspace": "copy", "runner_id": "r9", "host_id": HOST}
     revision = lh("tool.task_held", **other)["revision"]
+    lh("workspace.bind", workspace="copy")
     claimed = lh("tool.task_claim", **other, revision=revision)["tasks"]
     assert [one["task_id"] for one in claimed] == [task]
 
@@ -206,12 +208,21 @@ def _with_changes(lh: Lh) -> None:
     forge(lh, "UPDATE jobs SET changes = 'pending' WHERE ws = :ws")
 
 
+def _running_with_changes(lh: Lh) -> None:
+    """No runner leaves such a row: changes wait only once the work is done."""
+    _claimed(lh)
+    forge(lh, "UPDATE jobs SET changes = 'pending', claim_expires_at_ms = 1 WHERE ws = :ws")
+
+
 def _with_files(lh: Lh) -> None:
     """Someone holds its files: a claim by name would put it off for a minute, and no longer."""
     lh("jobs.create", title="Q", prompt="P", paths=["src/a.py"])
 
 
-@pytest.mark.parametrize("made", [_queued, _later, _claimed, _lapsed, _with_changes, _with_files])
+MADE = [_queued, _later, _claimed, _lapsed, _with_changes, _running_with_changes, _with_files]
+
+
+@pytest.mark.parametrize("made", MADE)
 def test_a_job_of_an_export_is_nobodys_to_run(lh: Lh, made: Callable[[Lh], None]) -> None:
     made(lh)
     copied(lh)
@@ -224,7 +235,7 @@ def test_a_job_of_an_export_is_nobodys_to_run(lh: Lh, made: Callable[[Lh], None]
             assert not answer["success"] or answer["result"]["job"] is None
         lh.clock.advance(24 * 3_600_000)
         lh("jobs.claim", workspace="copy", runner_id="r2")
-    if made is not _with_changes:
+    if made not in (_with_changes, _running_with_changes):
         assert lh.house.call("jobs.requeue", {"job": "JOB-001", "workspace": "copy"}, AGENT).code
         assert lh("jobs.open", job="JOB-001", workspace="copy")["job"]["held"]
         lh("jobs.requeue", job="JOB-001", workspace="copy")

@@ -16,6 +16,7 @@ from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.processes import calling
 from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.keeper import Artifacts
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.database import LONG, QUICK, Database
 from longhouse.store.maintenance import run_once
@@ -269,3 +270,86 @@ def test_a_read_of_a_task_that_takes_too_long_fails_and_says_so(
     loop(lh, "carry_out")
     task = lh("tool.task_status", task_id="PROC-001")["task"]
     assert (task["status"], task["cause"]) == ("failed", "read_too_long")
+
+
+SPAWNER = "busy"
+"""Not the id of a token: that would have to be valid."""
+
+
+def _spawned(lh: Lh, owner: str, tool: str, times: int = 1, **args: Any) -> None:
+    caller = Caller(Role.OPERATOR, owner=owner)
+    for _ in range(times):
+        ask = {"tool": tool, "args": args}
+        assert lh.house.dispatcher.call("tool.task_spawn", ask, caller).success
+
+
+def _looked_at(lh: Lh) -> list[tuple[int, str, bool]]:
+    return [tuple(one) for one in lh.house.db.read("acme", calling._next_ones, lh.house._call())]
+
+
+def test_only_the_next_few_waiting_commands_of_a_token_are_looked_at(lh: Lh) -> None:
+    """However many sessions it has; those of another come at once, and so do its own writes."""
+    allow(lh)
+    for number in range(6):
+        _spawned(lh, f"{SPAWNER}/{number}", "docs.list", 5)
+    _spawned(lh, f"{SPAWNER}/last", "tasks.plan.create", title="Plan")
+    _spawned(lh, "calm", "docs.list")
+    looked_at = _looked_at(lh)
+    theirs = [one for one in looked_at if one[1] == SPAWNER]
+    assert [one[2] for one in theirs].count(True) == calling.EACH
+    assert (31, SPAWNER, False) in theirs
+    assert (32, "calm", True) in looked_at
+
+
+def test_the_waiting_writes_of_a_token_run_in_their_order_whatever_they_are(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(lh)
+    _spawned(lh, SPAWNER, "tasks.plan.create", calling.EACH + 2, title="Plan")
+    _spawned(lh, SPAWNER, "vcs.notes.commit", content="Note")
+    assert [one[0] for one in _looked_at(lh)] == list(range(1, calling.EACH + 1))
+    ran: list[str] = []
+    result = calling._result
+
+    def noted(tx: Tx, command: Any, *rest: Any) -> Any:
+        ran.append(command.cmd)
+        return result(tx, command, *rest)
+
+    monkeypatch.setattr(calling, "_result", noted)
+    loop(lh, "carry_out")
+    assert ran == ["tasks.plan.create"] * (calling.EACH + 2) + ["vcs.notes.commit"]
+
+
+def test_reads_of_a_token_that_wait_follow_each_other_without_another_round(lh: Lh) -> None:
+    allow(lh)
+    _spawned(lh, SPAWNER, "docs.list", 3 * calling.EACH)
+    (found,) = [one for one in lh.house.registry.loops if one.name == "processes.carry_out"]
+    run_once(lh.house.db, found, "acme", lh.house._call)
+    assert lh.house.db.settle(PATIENCE_S)
+    assert not _looked_at(lh)
+
+
+def test_the_output_of_a_command_that_reads_is_stored_outside_the_writer(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(lh)
+    staged: list[bool] = []
+    stage, write = Artifacts.stage, lh.house.db.write
+    writing = threading.local()
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        staged.append(getattr(writing, "now", False))
+        return stage(*args, **kwargs)
+
+    def wrote(*args: Any, **kwargs: Any) -> Any:
+        writing.now = True
+        try:
+            return write(*args, **kwargs)
+        finally:
+            writing.now = False
+
+    _spawned(lh, SPAWNER, "docs.list")
+    monkeypatch.setattr(Artifacts, "stage", noted)
+    monkeypatch.setattr(lh.house.db, "write", wrote)
+    loop(lh, "carry_out")
+    assert staged == [False]

@@ -85,6 +85,33 @@ def test_work_that_the_adopter_assigned_is_no_evidence(lh: Lh) -> None:
     assert thief("agents.recommend", known=["calm-wolf"])["action"] == "register"
 
 
+@pytest.mark.proves("OPS-006")
+@pytest.mark.parametrize("trace", ["created", "spoke", "reserved", "had it once"])
+def test_work_that_the_adopter_gave_back_to_the_identity_is_no_evidence(lh: Lh, trace: str) -> None:
+    """The identity has a past with the task, and the adopter makes it its active work."""
+    victim, thief = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
+    token = victim("agents.register", name="calm-wolf")["agent_token"]
+    maker = victim if trace == "created" else thief
+    me = {"agent_id": "calm-wolf"}
+    more = me if maker is victim else {}
+    task = maker("tasks.macro.start", task_title="Bait", **more)["task_id"]
+    if trace == "spoke":
+        victim("tasks.note", task=task, note="Looks hard.", path="s:0", **me)
+    if trace == "reserved":
+        proof = {"agent": "calm-wolf", "agent_token": token}
+        victim("agents.reserve", **proof, scope="src/a.py", bead_id=task)
+    if trace == "had it once":
+        victim("tasks.edit", task=task, assignee="calm-wolf", **me)
+        victim("tasks.complete", task=task, status="ACTIVE", **me)
+        thief("tasks.complete", task=task, status="TODO")
+    lh.clock.advance(MINUTE)
+    thief("tasks.edit", task=task, assignee="calm-wolf")
+    thief("tasks.complete", task=task, status="ACTIVE")
+    lh.clock.advance(40 * MINUTE)
+    assert thief.refused("agents.adopt", agent="calm-wolf")["code"] == "ADOPTION_REJECTED"
+    assert thief("agents.recommend", known=["calm-wolf"])["action"] == "register"
+
+
 def test_a_trackers_file_alone_is_no_evidence(lh: Lh) -> None:
     victim, thief = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b")
     manager = Outsider(lh, "TOK-m", Role.MANAGER)
@@ -145,3 +172,17 @@ def test_a_client_over_stdio_is_an_agent_and_not_the_person(lh: Lh) -> None:
     lh("agents.register", name="amber-otter")
     error = client.refused("agents.adopt", agent="amber-otter", **LIES)
     assert error["code"] == "ADOPTION_REJECTED"
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("operator", "Operator.", "(operator)", "@manager", "\u1ecdperator", "o\u0323perator"),
+        *("\u0585perator", "person:", "__root__", "0perat\u03bfr!"),
+    ],
+)
+def test_no_label_reads_like_a_rank(lh: Lh, label: str) -> None:
+    agent = Outsider(lh, "TOK-a")
+    error = agent.refused("vcs.notes.commit", content="Do as I say.", agent_id=label)
+    assert error["code"] in ("FORBIDDEN", "INVALID_INPUT")
+    assert agent("vcs.notes.commit", content="x", agent_id="file-server-1")

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.client.feed import pages
 from longhouse.config import Settings, load
 from longhouse.config.projects import RECORD_NAME, id_file, record_of, write_first_record
 from longhouse.config.roots import is_other_repository, project_ids
 from longhouse.house import House
 from longhouse.jobs.facts import STARTER
+from longhouse.kernel.errors import ProjectGuardMismatch
 from longhouse.kernel.registry import Role
+from longhouse.runner.host.refusals import HostRefused, open_folder
 from longhouse.runner.tool_tasks.starting import NotStarted, request_for
 from longhouse.store.queries import Query
 from tests.config.conftest import Machine
 from tests.kit import CountedIds, Lh, ManualClock
 from tests.processes.kit import Runner, allow, spawned
 from tests.security.kit import Outsider
+from tests.security.test_listening_after_revocation import Request, _web
 from tests.store.upkeep_kit import call_of, exported, imported
 
 PACK = ".agents/pack.json"
@@ -132,6 +138,30 @@ def test_a_host_of_this_project_gets_no_process_of_another(server: Lh) -> None:
     assert server("tool.task_claim", **ours, projects=[OTHER, own_id(server)])["count"] == 1
 
 
+def test_an_older_runner_that_names_no_project_works_only_for_this_one(
+    server: Lh, beta: Outsider
+) -> None:
+    """It could be anywhere; the versions before projects had names worked in the server's own."""
+    allow(server)
+    digest = "a" * 64
+    for workspace in ("beta", "acme"):
+        server("jobs.create", title="Look", prompt="Read the token.", workspace=workspace)
+        server("tool.policy_allow", tool="exec", pattern="true", workspace=workspace)
+        there = {"tool": "exec", "args": {"argv": ["true"]}, "workspace": workspace}
+        server("tool.task_spawn", **there)
+    for workspace, ok in (("beta", False), ("acme", True)):
+        where = {"runner_id": "r1", "workspace": workspace}
+        host = {**where, "host_id": "host-00000001"}
+        revision = server("tool.task_held", **host)["revision"]
+        for cmd, more in (
+            ("jobs.claim", {**where, "agent_digest": digest}),
+            ("tool.task_claim", {**host, "revision": revision}),
+        ):
+            answer = server.house.call(cmd, more)
+            assert (answer.success, answer.code) == (ok, None if ok else "PROJECT_NOT_BOUND")
+    assert beta("jobs.claim", runner_id="by-hand", workspace="beta")["job"], "no runner, no folder"
+
+
 def test_a_runner_is_started_in_the_project_that_the_workspace_is_bound_to(
     server: Lh, starter: Starter, settings: Settings, tmp_path: Path
 ) -> None:
@@ -235,6 +265,26 @@ def test_a_second_repository_of_the_same_name_is_refused_by_name(
     lh("vcs.notes.commit", content="ours again")
 
 
+async def test_a_second_repository_of_the_same_name_hears_nothing(
+    lh: Lh, settings: Settings, clock: ManualClock, tmp_path: Path
+) -> None:
+    """Neither from a stream, nor without a server, nor by repeating another's call."""
+    lh("vcs.notes.commit", content="ours", idempotency_key="k1")
+    with House(neighbour(settings, tmp_path), clock=clock, ids=CountedIds()) as house:
+        with pytest.raises(ProjectGuardMismatch):
+            list(pages(house, 0, workspace=None, follow=False))
+        web, gate = _web(house, clock)
+        stream = Request(gate, "/events", "the-persons-own-token")
+        await stream.end()
+        assert stream.status == 409
+        assert b"PROJECT_GUARD_MISMATCH" in stream.body
+        again = {"content": "ours", "idempotency_key": "k1"}
+        assert house.call("vcs.notes.commit", again).code == "PROJECT_GUARD_MISMATCH"
+        house.call("workspace.bind", {"workspace": "acme"})
+        assert list(pages(house, 0, workspace=None, follow=False))
+        web._feeds.close()
+
+
 def test_whoever_comes_first_does_not_take_a_store_from_its_owner(tmp_path: Path) -> None:
     """A client in another folder starts the server of a store, and the owner is not locked out."""
     machine = Machine(tmp_path)
@@ -281,6 +331,20 @@ def test_visitors_of_a_store_with_one_name_do_not_meet(tmp_path: Path) -> None:
     assert machine.load(second, {**flags, "workspace": "day-2"}).workspace == "day-2"
     names = {machine.load(machine.repository(name), flags).workspace for name in ("日本", "中文")}
     assert len(names) == 2
+
+
+def test_visitors_that_come_at_once_do_not_forget_each_other(tmp_path: Path) -> None:
+    """Else a third one of the same name would be let in to the first one's workspace."""
+    machine = Machine(tmp_path)
+    flags = {"dir": str(tmp_path / "store")}
+    machine.load(machine.repository("acme"), flags).make_dir()
+    roots = [machine.repository(f"a/day{n}") for n in range(40)]
+    with ThreadPoolExecutor(20) as pool:
+        loaded = list(pool.map(lambda root: machine.load(root, flags).workspace, roots))
+    assert loaded == [root.name for root in roots]
+    for n in range(40):
+        with pytest.raises(Exception, match="has the same name"):
+            machine.load(machine.repository(f"b/day{n}"), flags)
 
 
 # ---- what an import brings, and what earlier versions left
@@ -360,6 +424,8 @@ def test_a_process_runs_in_no_worktree_of_another_repository(tmp_path: Path) -> 
         assert is_other_repository(beta, beta / name)
         with pytest.raises(NotStarted, match="another repository"):
             request_for(work(name), beta)
+        with pytest.raises(HostRefused, match="another repository"):
+            open_folder(str(beta), name)  # it may have been moved there since it was checked
     (beta / "vendor" / ".git").mkdir(parents=True)
     inside = beta / ".git" / "modules" / "part"
     inside.mkdir(parents=True)
@@ -369,6 +435,7 @@ def test_a_process_runs_in_no_worktree_of_another_repository(tmp_path: Path) -> 
     (beta / "src").mkdir()
     for name in (".", "src", "vendor", "part"):
         assert request_for(work(name), beta)["cwd"] == name
+        os.close(open_folder(str(beta), name))
 
 
 def work(cwd: str) -> dict[str, Any]:
@@ -390,3 +457,29 @@ def test_the_own_project_is_not_locked_out_by_a_bind_before_its_first_use(lh: Lh
     lh("vcs.notes.commit", content="ours")
     (row,) = lh("workspace.list", name="acme")["workspaces"]
     assert {one["project"] for one in row["projects"]} == {"0a" * 16, own_id(lh)}
+
+
+def test_a_project_that_is_not_there_binds_nothing(
+    settings: Settings, clock: ManualClock, tmp_path: Path
+) -> None:
+    """A copy of a store, opened elsewhere: its work waits until a person says where to do it."""
+    with House(settings, clock=clock, ids=CountedIds()) as house:
+        assert house.facts.own is not None
+        house.facts.own = house.facts.own._replace(ids=frozenset())
+        lh = Lh(house, clock)
+        lh("vcs.notes.commit", content="x")
+        (row,) = lh("workspace.list")["workspaces"]
+        assert "projects" not in row
+        claim = {"runner_id": "r1", "projects": [OTHER]}
+        assert lh.refused("jobs.claim", **claim)["code"] == "PROJECT_NOT_BOUND"
+
+
+def test_one_project_leaves_and_the_others_stay(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="ours")
+    lh("workspace.bind", workspace="acme", project=OTHER)
+    left = lh("workspace.unbind", workspace="acme", project=OTHER)["projects"]
+    assert [one["project"] for one in left] == [own_id(lh)]
+    (row,) = lh("workspace.list")["workspaces"]
+    assert [one["project"] for one in row["projects"]] == [own_id(lh)]
+    assert lh("jobs.claim", runner_id="r1", projects=[own_id(lh)])["job"] is None
+    assert lh.refused("jobs.claim", runner_id="r1", projects=[OTHER])["code"] == "PROJECT_NOT_BOUND"

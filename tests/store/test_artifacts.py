@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 
 from longhouse.house import House
-from longhouse.kernel.errors import Conflict, StoreError, StoreUnusable
+from longhouse.kernel.errors import Conflict, Forbidden, StoreError, StoreUnusable
 from longhouse.store.artifacts import Artifacts, QuotaExceeded, artifacts_of
+from longhouse.store.artifacts.folder import FolderBlobs
+from longhouse.store.artifacts.growing import GrowingLog
+from longhouse.store.artifacts.raw import refuse_tokens_at
+from longhouse.store.artifacts.sweep import expire
 from longhouse.store.artifacts.types import Artifact
-from longhouse.store.tx import Call, Tx
+from longhouse.store.artifacts.view import ArtifactView
+from longhouse.store.tx import Call, LogRow, Tx, sql
 from tests.kit import CountedIds, Lh
+from tests.store.kit import CALL
 
 
 def writing(lh: Lh, function: Callable[[Tx], Any]) -> Any:
@@ -117,6 +123,7 @@ def test_lines_are_read_by_number_and_from_the_end(lh: Lh) -> None:
 
 
 def test_the_list_pages_newest_first_and_says_what_is_used(lh: Lh) -> None:
+    assert lh("docs.artifact.list")["usage"]["used_bytes"] == 0
     for n in range(5):
         lh("docs.artifact.add", name=f"n{n}", content="x" * n + "y", owner="JOB-001")
     page = lh("docs.artifact.list", limit=3, owner="JOB-001")
@@ -124,6 +131,71 @@ def test_the_list_pages_newest_first_and_says_what_is_used(lh: Lh) -> None:
     rest = lh("docs.artifact.list", limit=3, cursor=page["next_cursor"])
     assert [a["name"] for a in rest["artifacts"]] == ["n1", "n0"]
     assert page["usage"]["used_bytes"] == 15
+
+
+def logged(lh: Lh) -> list[LogRow]:
+    """What the log says about artifacts."""
+    found = lh.house.db.read("acme", lambda tx: tx.all(sql.log_after, after=0, limit=99), CALL)
+    return [LogRow.from_row(row) for row in found if row["stream"] == "artifacts"]
+
+
+def test_the_log_tells_of_a_log_that_grows_and_is_sealed_and_of_what_expires(lh: Lh) -> None:
+    made = grow(lh, [b"all of it"])
+    lh("docs.artifact.add", name="a", content="old", expires_in_s=60)
+    lh.clock.advance(61_000)
+    assert writing(lh, lambda tx: expire(tx, ())) == 1
+    told = [(row.subject, row.kind) for row in logged(lh)]
+    assert told == [
+        (made.handle, "begun"),
+        (made.handle, "sealed"),
+        ("ART-002", "added"),
+        ("ART-002", "expired"),
+    ]
+    assert logged(lh)[-1].data == {"digest": hashlib.sha256(b"old").hexdigest()}
+
+
+def test_opening_an_artifact_shows_its_first_4_kib_and_where_it_goes_on(lh: Lh) -> None:
+    lh("docs.artifact.add", name="a", content="x y " * 2_000)
+    shown = lh("open", id="ART-001")
+    assert text_of(shown) == "x y " * 1_024
+    rest = lh("docs.artifact.show", id="ART-001", offset_bytes=shown["next_cursor"])
+    assert text_of(rest) == "x y " * 976
+
+
+def test_who_adds_it_again_for_longer_prolongs_it_and_the_log_says_until_when(lh: Lh) -> None:
+    now = lh.clock.now_ms()
+    for seconds, until in ((60, 60_000), (30, 60_000), (90, 90_000), (None, None), (60, None)):
+        more = {} if seconds is None else {"expires_in_s": seconds}
+        made = lh("docs.artifact.add", name="a", content="x", **more)["artifact"]
+        assert made.get("expires_at_ms") == (until and now + until)
+    told = [(row.kind, row.data.get("expires_at_ms")) for row in logged(lh)]
+    assert told[1:] == [("prolonged", now + 90_000), ("prolonged", None)]
+
+
+@pytest.mark.parametrize("within", [0, 1, 20, 40, 60])
+def test_bytes_of_or_beside_a_live_token_are_refused(lh: Lh, within: int) -> None:
+    token = lh("system.token.create", role="agent")["token"].encode()
+    data = b"\xff" * 40 + token + b"\xfe" * 100_000
+    view = ArtifactView(lambda offset, length: data[offset : offset + length], len(data))
+
+    def look(offset: int, length: int) -> None:
+        piece = view.read(offset, length)
+        writing(lh, lambda tx: refuse_tokens_at(tx, "the output", view, piece))
+
+    with pytest.raises(Forbidden, match="the output contains a Longhouse token"):
+        look(40 + min(within, len(token) - 1), 8)
+    look(len(data) - 20, 8)
+
+
+def test_a_sealed_log_was_synced_before_its_bytes_are_shared(
+    folder_lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    sync, put = GrowingLog.sync, FolderBlobs.put
+    monkeypatch.setattr(GrowingLog, "sync", lambda log: (steps.append("sync"), sync(log))[1])
+    monkeypatch.setattr(FolderBlobs, "put", lambda *of: (steps.append("put"), put(*of))[1])
+    grow(folder_lh, [b"all of it"])
+    assert steps[-2:] == ["sync", "put"]
 
 
 def test_a_quota_refuses_what_does_not_fit_and_nothing_is_left_behind(

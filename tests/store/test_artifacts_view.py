@@ -99,6 +99,66 @@ def test_lines_are_those_of_the_stream(
         assert piece.data == b"".join(lines[first - 1 : first - 1 + count])
     assert piece.first_line == 1 + stream[: piece.offset].count(b"\n")
     assert piece.data.count(b"\n") <= count
+    starts = [0, *(at + 1 for at, byte in enumerate(stream) if byte == 0x0A)]
+    start = starts[first - 1] if first <= len(starts) else len(stream)
+    if view.gap and view.gap.at <= start < view.gap.end:
+        assert (piece.offset, piece.skipped) == (view.gap.end, view.gap.bytes)
+    else:
+        assert piece.offset == start
+
+
+@given(views(TEXTS), st.integers(1, 6), st.integers(1, 5), st.integers(1, 4), st.integers(4, 12))
+def test_lines_take_no_more_bytes_than_are_allowed(
+    made: tuple[ArtifactView, bytes], first: int, count: int, block: int, most: int
+) -> None:
+    view, _ = made
+    before, module._BLOCK = module._BLOCK, block
+    try:
+        piece, last = view.lines(first, count, most), view.last_lines(count, most)
+    finally:
+        module._BLOCK = before
+    assert len(piece.data) <= most
+    assert len(last.data) <= most
+    assert piece.data or first > 1 or not view.read(0, 1).data
+
+
+def test_a_line_in_the_gap_is_said_to_be_skipped() -> None:
+    stream = b"a\nb\nc\nd\n"
+    stored, gap = stream[:2] + stream[6:], Gap(2, 4, 2)
+    view = ArtifactView(lambda o, n: stored[o : o + n], len(stream), gap)
+    told = [view.lines(line, 1, 100) for line in range(1, 6)]
+    assert [piece.data for piece in told] == [b"a\n", b"d\n", b"d\n", b"d\n", b""]
+    assert [piece.first_line for piece in told] == [1, 4, 4, 4, 5]
+    assert [piece.skipped for piece in told] == [0, 4, 4, 4, 0]
+
+
+@given(
+    st.binary(max_size=60),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=8),
+    st.integers(0, 10),
+)
+def test_reads_near_each_other_give_the_same_bytes_as_reads_apart(
+    stream: bytes, asked: list[tuple[int, int]], around: int
+) -> None:
+    reads: list[tuple[int, int]] = []
+
+    def pread(offset: int, length: int) -> bytes:
+        reads.append((offset, length))
+        assert 0 <= offset <= offset + length <= len(stream)
+        return stream[offset : offset + length]
+
+    before = module._BLOCK, module._AROUND
+    module._BLOCK, module._AROUND = 16, around
+    try:
+        read = module.nearby(pread, 0, len(stream))
+        for offset, length in asked:
+            if offset + length <= len(stream):
+                assert read(offset, length) == stream[offset : offset + length]
+                done = len(reads)
+                assert read(offset, length) == stream[offset : offset + length]
+                assert length > 16 or len(reads) == done, "answered from what was read"
+    finally:
+        module._BLOCK, module._AROUND = before
 
 
 @given(TEXTS, st.integers(1, 12), st.integers(1, 9))

@@ -47,7 +47,11 @@ def test_a_restored_backup_is_the_store_as_it_was(lh: Lh, tmp_path: Path) -> Non
     before = [exported(lh.house, name) for name in ("acme", "other")]
     assert (made.workspaces, made.artifacts) == (2, 6)
     lh("vcs.notes.commit", content="after the backup")
-    restored(lh.house, tmp_path / "backup", tmp_path / "new")
+    synced: list[Path] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("longhouse.store.upkeep.restoring.sync", synced.append)
+        restored(lh.house, tmp_path / "backup", tmp_path / "new")
+    assert synced[-1] == tmp_path / "new", "the name of the store survives a power cut, too"
     with other_house(tmp_path / "new") as house:
         assert [exported(house, name) for name in ("acme", "other")] == before
         assert verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True).ok

@@ -31,8 +31,8 @@ WIDE = "SELECT CAST(:wide AS TEXT) AS wide UNION ALL SELECT CAST(:wide AS TEXT)"
 def new_pool() -> Iterator[Callable[..., FairPool]]:
     made: list[FairPool] = []
 
-    def make(threads: int, share: int, most_waiting: int = 100) -> FairPool:
-        made.append(FairPool("test", threads, share, most_waiting))
+    def make(threads: int, share: int, most_waiting: int = 100, **more: int) -> FairPool:
+        made.append(FairPool("test", threads, share, most_waiting, **more))
         return made[-1]
 
     yield make
@@ -78,6 +78,35 @@ def test_no_owner_holds_more_than_its_share_of_the_threads(
         one.go.set()
     assert pool.settle(PATIENCE_S)
     assert all(one.begun.is_set() for one in held)
+
+
+def test_an_owner_that_is_alone_may_hold_more_until_another_comes(
+    new_pool: Callable[..., FairPool],
+) -> None:
+    pool = new_pool(4, 1, alone=3)
+    held = [Held(pool, "busy") for _ in range(5)]
+    for one in held[:3]:
+        assert one.begun.wait(PATIENCE_S)
+    assert pool.submit("calm", lambda: 7).result(PATIENCE_S) == 7
+    held[0].go.set()
+    held[0].future.result(PATIENCE_S)
+    assert pool.submit("calm", lambda: 7).result(PATIENCE_S) == 7
+    assert not held[3].begun.is_set()
+    for one in held:
+        one.go.set()
+    assert pool.settle(PATIENCE_S)
+
+
+def test_an_owner_is_alone_again_when_nobody_else_came_lately(
+    new_pool: Callable[..., FairPool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fair, "LATELY_S", -1.0)
+    pool = new_pool(3, 1, alone=3)
+    assert pool.submit("calm", lambda: 7).result(PATIENCE_S) == 7
+    held = [Held(pool, "busy") for _ in range(3)]
+    for one in held:
+        assert one.begun.wait(PATIENCE_S)
+        one.go.set()
 
 
 def test_an_owner_with_too_much_waiting_is_refused_and_no_other(

@@ -12,7 +12,7 @@ import pytest
 
 from longhouse.kernel.errors import OutcomeUnknown, StoreBusy, StoreError
 from longhouse.store import group as group_commit
-from longhouse.store.group import MAX_BATCH, GroupCommit, Work
+from longhouse.store.group import MAX_BATCH, SHARE, GroupCommit, Work
 
 
 class Lane:
@@ -24,7 +24,10 @@ class Lane:
         self.held = True
         self.trouble: BaseException | None = None
         self._pool = ThreadPoolExecutor(1)
-        self.group: GroupCommit[Any] = GroupCommit(self.run_batch, self._pool.submit)
+        self.group: GroupCommit[Any] = GroupCommit(self.run_batch, self._start)
+
+    def _start(self, _owner: str, lead: Callable[[], None]) -> object:
+        return self._pool.submit(lead)
 
     def run_batch(self, batch: list[Work[Any]]) -> None:
         self.batches.append([work.payload for work in batch])
@@ -280,7 +283,7 @@ async def test_a_thread_that_starts_late_after_all_does_not_lead_beside_another(
     """An executor that cannot start a thread fails, but keeps the work item for later."""
     kept: list[Callable[[], None]] = []
 
-    def start(lead: Callable[[], None]) -> None:
+    def start(_owner: str, lead: Callable[[], None]) -> None:
         kept.append(lead)
         raise RuntimeError("can't start new thread")
 
@@ -317,3 +320,43 @@ async def test_a_write_that_waited_too_long_for_its_turn_is_told_to_come_back(
         with pytest.raises(StoreBusy, match="nothing was written"):
             await future
     assert lane.batches == [[0]]
+
+
+async def _batches(*asked: tuple[str, int]) -> list[list[Any]]:
+    """The batches after one that was held while each owner brought so many writes."""
+    lane, loop = Lane(), asyncio.get_running_loop()
+    first = lane.group.submit("first", loop, asked[0][0])
+    await asyncio.to_thread(lane.entered.acquire)
+    rest = [
+        lane.group.submit(f"{owner} {number}", loop, owner)
+        for owner, times in asked
+        for number in range(times)
+    ]
+    lane.end()
+    await asyncio.gather(first, *rest)
+    return lane.batches[1:]
+
+
+async def test_anothers_write_is_in_the_next_batch_whatever_one_owner_has_waiting() -> None:
+    batches = await _batches(("busy", 100), ("calm", 1))
+    assert batches[0] == [*(f"busy {n}" for n in range(SHARE)), "calm 0"]
+    flat = [work for batch in batches for work in batch if work.startswith("busy")]
+    assert flat == [f"busy {n}" for n in range(100)]
+    assert max(map(len, batches)) <= SHARE + 1
+
+
+async def test_two_owners_with_many_writes_leave_room_for_a_third() -> None:
+    batches = await _batches(("busy", 50), ("busier", 80), ("calm", 2))
+    assert len(batches[0]) == 2 * SHARE + 2
+    assert batches[0][-2:] == ["calm 0", "calm 1"]
+
+
+async def test_an_owner_that_is_alone_fills_its_batches() -> None:
+    assert list(map(len, await _batches(("busy", MAX_BATCH + 1)))) == [MAX_BATCH, 1]
+
+
+async def test_an_owner_is_alone_again_when_nobody_else_wrote_lately(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group_commit, "LATELY_S", -1.0)
+    assert list(map(len, await _batches(("busy", 50), ("calm", 1)))) == [51]

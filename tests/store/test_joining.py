@@ -120,3 +120,20 @@ def test_texts_are_joined_as_text(lh: Lh) -> None:
         "created"
     ]
     assert lh("docs.artifact.join", **asked, media_type="text/markdown")["created"]
+
+
+@pytest.mark.parametrize("size", [1, 54, 55, 56, 63, 64, 120])
+def test_a_part_that_begins_with_the_padding_of_those_before_it_is_refused(
+    lh: Lh, size: int
+) -> None:
+    first = b"x" * size
+    zeros = bytes(-(size + 9) % 64)
+    padding = b"\x80" + zeros + (size * 8).to_bytes(8, "big")
+    assert (size + len(padding)) % 64 == 0, "as SHA-256 pads it"
+    for second, refused in ((padding + b"more", True), (padding[:-1] + b"\xff", False)):
+        parts = [added(lh, first), added(lh, second)]
+        digest = hashlib.sha256(first + second).hexdigest()
+        asked = {"name": "x", "parts": parts, "digest": digest}
+        answer = lh.envelope("docs.artifact.join", **asked)
+        assert answer["success"] is not refused
+        assert not refused or "SHA-256 padding" in answer["error"]["message"]

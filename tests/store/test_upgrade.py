@@ -22,6 +22,7 @@ from longhouse.store import migrate
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.upkeep import restore, verify
+from longhouse.store.upkeep.foreign import refuse_altered
 from tests.kit import WAITING, Lh, ManualClock
 from tests.plugins.postgres import Databases
 from tests.processes.kit import Runner, ended, out, running, spawned
@@ -124,6 +125,12 @@ def test_every_kept_store_opens_with_todays_code(version: int, tmp_path: Path) -
     opened(lzma.decompress(KEPT["v"][version].read_bytes()), tmp_path / "kept")
     SqliteEngine(tmp_path / "fresh.db").close()
     assert schema_of(tmp_path / "kept" / "longhouse.db") == schema_of(tmp_path / "fresh.db")
+
+
+@pytest.mark.parametrize("version", sorted(KEPT["v"]))
+def test_every_kept_store_is_one_that_a_longhouse_wrote(version: int, tmp_path: Path) -> None:
+    unpack(lzma.decompress(KEPT["v"][version].read_bytes()), tmp_path)
+    refuse_altered(tmp_path / "longhouse.db")
 
 
 @pytest.mark.parametrize("version", sorted(KEPT["p"]))

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from longhouse.config import load
+from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.registry import Registry
 from longhouse.kernel.rooms import Room
 from longhouse.store.artifacts import artifacts_of
@@ -131,6 +132,13 @@ def test_a_dangling_row_is_found(lh: Lh, engine: str) -> None:
     assert "1 rows of graph_tags refer to missing rows of documents" in [
         p.message for p in verified(lh).problems
     ]
+
+
+def test_a_repair_from_what_is_no_backup_is_refused_and_makes_none(lh: Lh, tmp_path: Path) -> None:
+    house, mistyped = lh.house, tmp_path / "mistyped"
+    with pytest.raises(InvalidInput, match="is not a backup"):
+        repair(house.db, artifacts_of(house), house.registry, call_of(house), mistyped)
+    assert not mistyped.exists()
 
 
 def test_a_repair_builds_the_index_again_whatever_is_in_it(lh: Lh) -> None:

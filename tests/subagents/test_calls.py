@@ -200,6 +200,7 @@ def test_dispatches_of_one_turn_run_side_by_side_from_one_snapshot_in_order() ->
     assert session.scope.live == ()
 
 
+@pytest.mark.proves("SUB-022")
 def test_dispatches_of_one_turn_do_not_see_what_happens_to_the_parent_meanwhile() -> None:
     session = make_session()
     session.seed_slice(Note, [Note("at the start")])

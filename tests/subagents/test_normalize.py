@@ -83,7 +83,9 @@ def test_instructions_that_are_empty_too_long_or_not_ascii_are_refused_by_name(
 @pytest.mark.proves("SUB-010", "SUB-015")
 @pytest.mark.parametrize("length", [1, 1999, 2000])
 def test_instructions_of_1_to_2000_characters_are_taken_without_their_margins(length: int) -> None:
-    assert normalize_params(request(f"  {'x' * length}\n")).instructions == "x" * length
+    for margins in ("  {}\n", "\r\n\t{}\x0b\x0c\r\n", "{}"):
+        given = margins.format("x" * length)
+        assert normalize_params(request(given)).instructions == "x" * length
 
 
 @pytest.mark.proves("SUB-011", "SUB-015")

@@ -468,3 +468,20 @@ def test_a_closed_child_is_held_by_nothing() -> None:
         assert held() is None
     finally:
         gc.enable()
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Seen:
+    text: str
+
+
+@pytest.mark.proves("SUB-002")
+def test_a_closed_child_holds_no_state_even_if_a_runner_keeps_it() -> None:
+    with make_session().fork() as child:
+        child.seed_slice(Seen, [Seen("of the child")])
+        (value,) = child.select_all(Seen)
+        kept = weakref.ref(value)
+        del value
+        assert kept() is not None
+    gc.collect()
+    assert (child.closed, kept()) == (True, None)

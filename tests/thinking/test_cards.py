@@ -56,6 +56,9 @@ def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> N
     ]
     opened = lh("open", id=made["graph_ref"])
     assert (opened["kind"], opened["entry"]["doc"]) == ("doc_entry", "graph")
+    named = card(lh, "CARD-T2", "test", branch="main", trace_doc="t", graph_doc="g")
+    opened = [lh("open", id=named[f"{doc}_ref"])["entry"] for doc in ("trace", "graph")]
+    assert [entry["doc"] for entry in opened] == ["t", "g"]
 
 
 @pytest.mark.proves("MEM-144", "MEM-145", "MEM-146")
@@ -70,6 +73,7 @@ def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> N
         ),
         ("Title is not a key here: no", ("note", None, "Title is not a key here: no", {})),
         ("Just a thought.", ("note", None, "Just a thought.", {})),
+        (" Two lines,\nno title. \n", ("note", None, "Two lines,\nno title.", {})),
         ({"text": "x", "colour": "red"}, ("note", None, "x", {"colour": "red"})),
         ("{not json", ("note", None, "{not json", {})),
     ],
@@ -88,6 +92,35 @@ def test_what_is_left_out_of_a_card_has_a_default(lh: Lh) -> None:
     assert (found["type"], found["status"], found.get("tags", [])) == ("note", "open", [])
     for empty in ({}, {"title": " ", "text": ""}, "", "type: note", {"type": "test", "id": "C"}):
         assert lh.refused("think.card", card=empty)["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.proves("MEM-158")
+@pytest.mark.parametrize("where", ["title", "text"])
+@pytest.mark.parametrize("named", ["CARD-H1", "CARD-LATER", "TASK-001", "PLAN-001"])
+def test_a_card_that_names_itself_or_something_made_later_is_repeated_without_effect(
+    lh: Lh, where: str, named: str
+) -> None:
+    args = {where: f"see {named}", "status": "open"}
+    first = card(lh, "CARD-H1", "hypothesis", **args)
+    card(lh, "CARD-LATER", "note")
+    task(lh)
+    before = fingerprint(lh)
+    again = card(lh, "CARD-H1", "hypothesis", **args)
+    assert (again["version"], again["trace_seq"]) == (first["version"], first["trace_seq"])
+    assert "refs" not in first.keys() | again.keys()
+    assert fingerprint(lh) == before
+    changed = card(lh, "CARD-H1", "hypothesis", **args, refs=["CARD-LATER"])
+    assert (changed["previous_version"], changed["refs"][0]) == (first["version"], "CARD-LATER")
+    same = card(lh, "CARD-H1", "hypothesis", **args, refs=["CARD-LATER"])
+    assert same["version"] == changed["version"]
+    emptied = card(lh, "CARD-H1", "hypothesis", **args, refs=[])
+    assert (emptied["version"] == changed["version"]) is (named == "CARD-LATER"), "it mentions it"
+
+
+def test_a_card_does_not_cite_itself(lh: Lh) -> None:
+    made = card(lh, "CARD-H1", "hypothesis", text="CARD-H1", refs=["CARD-H1"])
+    assert "refs" not in made
+    assert "refs" not in card(lh, "CARD-H1", "hypothesis", text="CARD-H1 again")
 
 
 @pytest.mark.proves("MEM-158")
@@ -203,6 +236,9 @@ def test_a_card_goes_where_it_is_told_else_to_the_focus_else_to_the_checkout(lh:
         f"{made['id']}-trace",
         f"{made['id']}-graph",
     )
+    plan = lh("tasks.plan.create", title="Cache")["id"]
+    lh("tasks.focus.set", plan=plan)
+    assert (card(lh)["branch"], card(lh)["graph_doc"]) == (f"plan/{plan}", f"{plan}-graph")
     there = card(lh, branch="main", trace_doc="t", graph_doc="g")
     assert (there["branch"], there["trace_doc"], there["graph_doc"]) == ("main", "t", "g")
     lh("tasks.focus.clear")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from longhouse.house import House
+from longhouse.memory.types.graph import Edge
+from longhouse.thinking.engine.slice import CardSlice
+from longhouse.thinking.types.cards import Card
 from tests.contracts.world import fingerprint
 from tests.kit import Lh, ManualClock
 from tests.thinking.kit import actions, card, fill_in, run_action, run_call, signals, task
@@ -28,6 +36,19 @@ CODES = {
     "BM10_NO_COUNTER_EDGES",
     "BM_LANE_DECISION_NOT_PUBLISHED",
 }
+ENGINES_OF = ("think.watch", "think.pack", "think.context.pack")
+_ENGINE = """
+import json, sys
+from longhouse.config import load
+from longhouse.house import House
+folder, db = sys.argv[1:]
+asked = {"dir": folder, "workspace": "acme", **({"db": db} if "://" in db else {})}
+with House(load(asked, environ={"HOME": folder}, cwd=folder)) as house:
+    for cmd in ("think.watch", "think.pack", "think.context.pack"):
+        limits = {"engine_signals_limit": 50, "engine_actions_limit": 50, "view": "audit"}
+        answer = house.call(cmd, {**limits, "budget_profile": "audit"})
+        print(json.dumps(answer.envelope["result"]["engine"]))
+"""
 STRONG = "CMD: make bench\nLINK: https://ci.example/1"
 
 
@@ -245,6 +266,8 @@ def test_a_draft_decision_that_nobody_published(lh: Lh) -> None:
     assert code not in signals(lh, include_drafts=True), "it is not a draft"
     card(lh, "CARD-D1", "decision", tags=["v:draft"])
     clear(lh, code, "publish_decision", include_drafts=True)
+    card(lh, "CARD-D2", "decision", tags=["lane:agent:ann"])
+    clear(lh, code, "publish_decision", include_drafts=True)
     assert lh("open", id="CARD-PUB-CARD-D1")["card"]["tags"] == [
         "lane:shared",
         "pinned",
@@ -306,6 +329,13 @@ def test_the_engine_says_how_much_it_left_out(lh: Lh) -> None:
         limit = dict(zip(("engine_signals_limit", "engine_actions_limit"), limits, strict=True))
         assert lh("think.pack", **limit)["engine"]["truncated"] is truncated
     assert not whole.keys() & {"mode", "step_tag"}, "there is no step"
+    assert [len(one["refs"]) for one in whole["signals"]] == [1] * 4
+    assert all(one["why"] and one["calls"] for one in whole["actions"])
+    made = task(lh)
+    card(lh, "CARD-S1", "hypothesis", target=made["id"], step="s:0")
+    stepped = lh("think.pack", target=made["id"], step="s:0")["engine"]
+    tag = f"step:{made['steps'][0]['step_id'].lower()}"
+    assert (stepped["mode"], stepped["step_tag"]) == ("step_aware", tag)
 
 
 @pytest.mark.proves("MEM-265")
@@ -355,8 +385,10 @@ def test_the_engine_knows_nothing_that_the_answer_does_not_show(lh: Lh) -> None:
 def test_three_views_have_an_engine(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     for cmd in ("think.watch", "think.pack", "think.context.pack"):
-        (signal,) = lh(cmd)["engine"]["signals"]
+        engine = lh(cmd)["engine"]
+        (signal,) = engine["signals"]
         assert signal["code"] == "BM4_HYPOTHESIS_NO_TEST"
+        assert [action["kind"] for action in engine["actions"]] == ["add_test_stub"]
 
 
 @pytest.mark.proves("MEM-286")
@@ -400,6 +432,67 @@ def test_before_the_first_call_of_a_command_beyond_core_comes_the_listing_that_h
 
 
 @pytest.mark.proves("MEM-282")
+@pytest.mark.parametrize("later_ms", [1, DAY_MS, 400 * DAY_MS])
+def test_the_engine_says_the_same_at_any_later_time(lh: Lh, later_ms: int) -> None:
+    card(lh, "CARD-H1", "hypothesis")
+    run = {"run": {"cmd": "make bench"}}
+    card(lh, "CARD-T1", "test", supports=["CARD-H1"], meta=run)
+    evidence(lh, "CARD-E1", supports=["CARD-T1"])
+    card(lh, "CARD-D1", "decision", tags=["v:draft"])
+    lh.clock.advance(5 * DAY_MS)
+    card(lh, "CARD-H2", "hypothesis")
+    whole = {"view": "audit", "engine_signals_limit": 50, "engine_actions_limit": 50}
+    before = {cmd: lh(cmd, **whole)["engine"] for cmd in ENGINES_OF}
+    assert before["think.watch"]["signals"]
+    lh.clock.advance(later_ms)
+    assert {cmd: lh(cmd, **whole)["engine"] for cmd in ENGINES_OF} == before
+
+
+@pytest.mark.proves("MEM-282")
+def test_the_engine_says_the_same_in_every_process(lh: Lh) -> None:
+    """Sets of names have another order in each process, unless they are sorted."""
+    names = [f"CARD-{letter}" for letter in "QWERTYUIOPASDFGHJKL"]
+    card(lh, "CARD-Z", "decision", tags=["pinned"])
+    for number, name in enumerate(names):
+        rel = "supports" if number % 2 else "blocks"
+        kind = ("test", "evidence", "hypothesis")[number % 3]
+        card(lh, name, kind, **{rel: ["CARD-Z"]})
+    card(lh, "CARD-A1", "evidence", supports=names[2::3])
+    card(lh, "CARD-X", "hypothesis", status="refuted", supports=["CARD-Z", *names[:6]])
+    store = str(lh.house.settings.dir)
+    texts = set()
+    for seed in ("0", "1", "2"):
+        ran = subprocess.run(
+            [sys.executable, "-c", _ENGINE, store, str(lh.house.settings.db)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        texts.add(ran.stdout)
+    assert len(texts) == 1
+    assert "BM" in texts.pop()
+
+
+@pytest.mark.proves("MEM-282")
+def test_support_and_opposition_come_in_the_order_of_their_names(lh: Lh) -> None:
+    names = [f"CARD-{letter}" for letter in "QWERTYUIOPASDF"]
+    for name in ("CARD-M", "CARD-N", *names):
+        card(lh, name, "hypothesis")
+    for number, name in enumerate(names):
+        card(lh, name, "hypothesis", **{("supports", "blocks")[number % 2]: ["CARD-M"]})
+    card(lh, "CARD-N", "hypothesis", supports=names)
+    pack = lh("think.context.pack", limit_cards=30, budget_profile="audit")
+    cards = msgspec.convert(pack["cards"], list[Card])
+    edges = msgspec.convert(lh("graph.query", limit=50)["edges"], list[Edge])
+    found = CardSlice(cards, edges)
+    middle, every = found.cards["CARD-M"], found.cards["CARD-N"]
+    assert [one.id for one in found.supporters(middle)] == sorted(names[::2])
+    assert [one.id for one in found.opponents(middle)] == sorted(names[1::2])
+    assert [one.id for one in found.spoken_about(every)] == sorted(names)
+
+
+@pytest.mark.proves("MEM-282")
 def test_signals_and_actions_come_in_the_order_of_the_table(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     card(lh, "CARD-T1", "test", supports=["CARD-H1"])
@@ -440,3 +533,17 @@ def test_every_code_of_the_table_is_in_the_manual() -> None:
     codes = set(re.findall(r'"(BM\d*_\w+)"', told))
     assert codes >= CODES, "codes never change; new ones may be added"
     assert {code for code in codes if f"`{code}`" in page} == codes
+
+
+@pytest.mark.proves("MEM-288")
+def test_every_rule_that_is_written_is_run() -> None:
+    from longhouse.thinking.engine import claims, proofs
+    from longhouse.thinking.engine.rules import RULES
+
+    written = {
+        name
+        for module in (claims, proofs)
+        for name, found in vars(module).items()
+        if inspect.isgeneratorfunction(found) and not name.startswith("_")
+    }
+    assert sorted(rule.__name__ for rule in RULES) == sorted(written)

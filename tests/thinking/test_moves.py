@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.thinking.vocabulary import TYPES
 from tests.contracts.world import fingerprint
 from tests.kit import Lh
 from tests.memory.kit import state
@@ -153,7 +154,8 @@ def test_publishing_makes_one_copy_that_everybody_sees(lh: Lh) -> None:
     where = {"target": made["id"]}
     tags = ["lane:agent:ann", "v:draft", "slow"]
     card(lh, "CARD-E1", "evidence", **where)
-    card(lh, "CARD-D1", "decision", tags=tags, step="s:0", supports=["CARD-E1"], **where)
+    said = {"supports": ["CARD-E1"], "text": "Ask the cache first."}
+    card(lh, "CARD-D1", "decision", tags=tags, step="s:0", **said, **where)
     assert "CARD-D1" not in shown(lh, **where)
     first = lh("think.publish", card_id="CARD-D1", pin=True, agent_id="bob", **where)
     assert first["published_card_id"] == "CARD-PUB-CARD-D1"
@@ -167,6 +169,7 @@ def test_publishing_makes_one_copy_that_everybody_sees(lh: Lh) -> None:
         "agent_id": "bob",
     }
     assert copy["edges"]["supports"] == ["CARD-E1"]
+    assert copy["card"]["text"] == "Ask the cache first."
     assert shown(lh, view="smart", **where)[0] == "CARD-PUB-CARD-D1"
     card(lh, "CARD-D1", "decision", title="Another", **where)
     again = lh("think.publish", card_id="CARD-D1", **where)
@@ -175,12 +178,14 @@ def test_publishing_makes_one_copy_that_everybody_sees(lh: Lh) -> None:
     published = [one for one in shown(lh, **where) if one.startswith("CARD-PUB")]
     assert published == ["CARD-PUB-CARD-D1"]
     named = {"graph_doc": "g", "trace_doc": "t"}
-    card(lh, "CARD-E2", "evidence", branch="main", **named)
+    card(lh, "CARD-E2", "evidence", branch="main", tags=["pinned"], **named)
     elsewhere = lh("think.publish", card_id="CARD-E2", ref="main", **named)
     assert (elsewhere["branch"], elsewhere["graph_doc"]) == ("main", "g")
     assert elsewhere["pinned"] is False
     assert lh("open", id=elsewhere["trace_ref"])["entry"]["doc"] == "t"
     assert lh("open", id="CARD-PUB-CARD-E2")["card"]["tags"] == ["lane:shared", "v:canon"]
+    twice = lh("think.publish", card_id="CARD-PUB-CARD-E2", ref="main", **named)
+    assert twice["published_card_id"] == "CARD-PUB-CARD-PUB-CARD-E2"
 
 
 @pytest.mark.proves("MEM-253")
@@ -246,6 +251,30 @@ def test_a_playbook_holds_its_steps_in_order_and_writes_nothing(lh: Lh, name: st
         ]
     assert lh("think.playbook", name=name) == book
     assert fingerprint(lh) == before
+
+
+STEPS = {
+    "debug": ["reproduce", "narrow", "cause", "confirm", "fix"],
+    "bisect": ["order", "check", "halve", "name"],
+    "criteria_matrix": ["options", "criteria", "weights", "scores", "sensitivity", "decision"],
+    "experiment": ["claim", "prediction", "run", "conclusion"],
+    "contradiction": ["both sides", "difference", "decisive test", "outcome", "resolution"],
+}
+
+
+@pytest.mark.proves("MEM-258")
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_steps_of_a_playbook_say_what_to_do_and_which_card_to_write(lh: Lh, name: str) -> None:
+    template = lh("think.playbook", name=name)["template"]
+    steps = template["steps"]
+    assert len(steps) >= 3
+    assert name not in STEPS or [step["name"] for step in steps] == STEPS[name]
+    assert template["purpose"]
+    assert template["stop"].startswith("Stop ")
+    for step in steps:
+        assert step["do"].endswith((".", "?", ")"))
+        assert step["card"]["type"] in TYPES
+    assert len({step["name"] for step in steps}) == len(steps)
 
 
 @pytest.mark.proves("MEM-259")

@@ -19,6 +19,7 @@ def test_a_card_is_opened_by_its_id_wherever_it_is(lh: Lh, card_id: str | None) 
     where = {"target": made["id"]}
     card(lh, "CARD-B", "hypothesis", **where)
     card(lh, "CARD-S", "hypothesis", **where)
+    card(lh, "CARD-H1", "decision", title="What was published", **where)
     written = card(
         lh,
         card_id,
@@ -31,6 +32,7 @@ def test_a_card_is_opened_by_its_id_wherever_it_is(lh: Lh, card_id: str | None) 
         blocks=["CARD-B"],
         **where,
     )
+    card(lh, "CARD-IN", "evidence", supports=[written["card_id"]], **where)
     opened = lh("open", id=written["card_id"])
     assert opened["kind"] == "card"
     assert opened["id"] == written["card_id"]
@@ -50,7 +52,11 @@ def test_a_card_is_opened_by_its_id_wherever_it_is(lh: Lh, card_id: str | None) 
         "tags": ["x"],
         "meta": {"k": 1},
     }
-    assert opened["edges"] == {"supports": ["CARD-S"], "blocks": ["CARD-B"]}
+    assert opened["edges"] == {
+        "supports": ["CARD-S"],
+        "blocks": ["CARD-B"],
+        "supported_by": ["CARD-IN"],
+    }
     assert opened["truncated"] is False
 
 

@@ -35,6 +35,7 @@ def test_a_capsule_survives_any_budget(lh: Lh, cmd: str, max_chars: int) -> None
     assert (capsule["type"], capsule["version"]) == (CAPSULES[cmd], 1)
     assert capsule["where"]["workspace"] == "acme"
     assert capsule["where"]["branch"] == f"task/{made['id']}"
+    assert capsule["where"]["target"] == made["id"]
     assert capsule["where"]["step_focus"]["path"] == "s:0"
     assert lh("open", id=capsule["ref"])["kind"] == "card"
     run_call(lh, capsule["next"]["primary"]["call"])
@@ -165,6 +166,10 @@ def test_a_context_pack_holds_notes_trace_and_cards(lh: Lh) -> None:
     for name in ("ref", *named):
         error = lh.refused("think.context.pack", target=made["id"], **{name: "main"})
         assert f"pass either target or {name}" in error["message"]
+    lh("vcs.branch.create", name="idea/a")
+    lh("vcs.checkout", ref="idea/a")
+    note(lh, "on the checkout", branch="idea/a")
+    assert lh("think.context.pack")["notes"]["entries"][-1]["content"] == "on the checkout"
 
 
 @pytest.mark.proves("MEM-200", "MEM-204", "MEM-205")
@@ -195,6 +200,8 @@ def test_drafts_and_limits_cover_entries_too(lh: Lh) -> None:
         assert said(**drafts) == everything
     assert said(notes_limit=0)[:2] == ([], ["It is so"])
     assert said(trace_limit=0)[:2] == (["for all"], [])
+    none = lh("think.context.pack", notes_limit=0)["notes"]["pagination"]
+    assert (none["count"], none["has_more"]) == (0, True)
 
 
 @pytest.mark.proves("MEM-202", "MEM-203", "MEM-266")

@@ -42,7 +42,7 @@ def place(lh: Lh, cmd: str, **args: Any) -> tuple[str, set[str]]:
     return said["branch"], {doc for doc in (*names, docs.get("graph"), docs.get("trace")) if doc}
 
 
-@pytest.mark.proves("MEM-185", "MEM-275")
+@pytest.mark.proves("MEM-168", "MEM-185", "MEM-275")
 def test_a_target_is_given_alone(lh: Lh) -> None:
     target = task(lh)["id"]
     tried = set()

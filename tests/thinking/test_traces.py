@@ -33,11 +33,13 @@ def test_a_step_is_an_entry_and_may_carry_a_sequence(lh: Lh) -> None:
     assert made["entry"]["meta"] == meta
     assert lh("open", id=made["ref"])["entry"]["content"] == "Read the profile"
     lh("think.trace.step", step="no sequence")
+    numbered = lh("think.trace.step", step="only a number", meta={"thoughtNumber": 3})
     lh("vcs.notes.commit", branch="main", doc="trace", content="a note", meta=meta)
     revision = {"thoughtNumber": 4, "isRevision": True, "revisesThought": 2}
     last = lh("think.trace.step", step="Read it again", meta=revision)
     sequential = lh("think.trace.hydrate")["sequential"]
-    assert [node["seq"] for node in sequential["nodes"]] == [made["seq"], last["seq"]]
+    seqs = [made["seq"], numbered["seq"], last["seq"]]
+    assert [node["seq"] for node in sequential["nodes"]] == seqs
     assert sequential["nodes"][0]["branchId"] == "b"
     assert sequential["edges"] == [
         {"rel": "branch", "from": 1, "to": 2},
@@ -63,7 +65,7 @@ def test_an_incomplete_sequence_warns_a_little_and_is_written(lh: Lh, meta: dict
     assert len(lh("think.trace.hydrate")["entries"]) == 1
 
 
-@pytest.mark.proves("MEM-272", "MEM-277", "MEM-278", "MEM-279")
+@pytest.mark.proves("MEM-272", "MEM-276", "MEM-277", "MEM-278", "MEM-279")
 def test_thoughts_become_a_graph_of_the_slice_that_is_shown(lh: Lh) -> None:
     first = thought(lh, 1)
     thought(lh, 2, branchFromThought=1, branchId="b")
@@ -89,6 +91,8 @@ def test_thoughts_become_a_graph_of_the_slice_that_is_shown(lh: Lh) -> None:
     part = lh("think.trace.hydrate", limit_steps=2)["sequential"]
     assert [node["thoughtNumber"] for node in part["nodes"]] == [2, 3]
     assert part["missing"] == [1]
+    newest = lh("think.trace.hydrate", limit_steps=1)["sequential"]
+    assert (newest["edges"], newest["missing"]) == (whole["edges"][-1:], [1])
     cut = lh("think.trace.hydrate", max_chars=700)
     assert len(cut["entries"]) < 4
     kept = {entry["seq"] for entry in cut["entries"]}

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import pytest
 
 from longhouse.config import load
 from longhouse.dispatch import Caller
+from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.kernel.schema import args_schema
 from longhouse.surfaces.mcp.tools import tool_list
 from longhouse.thinking.transcripts.folders import root_of
 from tests.contracts.world import fingerprint
-from tests.kit import Lh
+from tests.kit import Lh, ManualClock
 from tests.thinking.world import codex, said_in_codex, transcript
 
 
@@ -74,6 +76,10 @@ def test_what_was_said_is_found_below_the_root(lh: Lh) -> None:
         "snippet": "The cache is …",
     }
     assert snippets(lh("docs.transcripts.search", query="Cache")) == ["Why is the Cache cold?"]
+    around = lh("docs.transcripts.search", query=" is ", role="assistant", context_chars=2)
+    assert snippets(around) == ["…he is co…"], "as much on either side"
+    below = lh("docs.transcripts.search", query="cache", cwd_prefix=f"{root}/below")
+    assert (below["filters"]["cwd_prefix"], below["hits"]) == (f"{root}/below", [])
     assert lh("docs.transcripts.search", query="cache", role="user")["hits"] == []
     assert lh("docs.transcripts.search", query="payload")["hits"] == [], "only what was said"
     whole = lh(
@@ -173,7 +179,18 @@ def test_what_was_said_twice_is_shown_once(lh: Lh) -> None:
     assert [one["name"] for one in both["projects"]] == [project["name"], "web"]
 
 
-@pytest.mark.proves("MEM-220", "MEM-225")
+@pytest.mark.proves("MEM-219")
+def test_what_was_said_in_other_words_is_no_repetition(lh: Lh) -> None:
+    session(lh, ("user", "the cache"), ("user", "the cache is cold"), name="a.jsonl")
+    session(lh, ("user", "the cache"), ("user", "the cache is warm"), name="b.jsonl")
+    found = snippets(lh("docs.transcripts.search", query="cache", context_chars=40))
+    assert sorted(found) == ["the cache", "the cache is cold", "the cache is warm"]
+    same_start = "the cache " + "x" * 5_000
+    session(lh, ("user", same_start + "1"), ("user", same_start + "2"), name="c.jsonl")
+    assert len(lh("docs.transcripts.search", query="cache xx")["hits"]) == 2
+
+
+@pytest.mark.proves("MEM-213", "MEM-220", "MEM-225")
 def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
     for number in range(4):
         aged(session(lh, ("user", f"cache {number} " + "x" * 3000), name=f"{number}.jsonl"), number)
@@ -191,8 +208,14 @@ def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
     assert cut["budget"]["used_chars"] <= 900
     one = lh("docs.transcripts.search", query="cache", hits_limit=1)
     assert (len(one["hits"]), one["has_more_hits"]) == (1, True)
+    sizes = sum(path.stat().st_size for path in lh.house.settings.transcripts[0].iterdir())
+    assert lh("docs.transcripts.search", query="nowhere")["scanned"]["bytes"] == sizes
+    session(lh, ("user", "cache"), cwd="/elsewhere", name="foreign.jsonl")
+    foreign = lh("docs.transcripts.search", query="cache", max_files=1)
+    assert (foreign["scanned"]["files"], foreign["hits"]) == (1, []), "it was opened, too"
 
 
+@pytest.mark.proves("MEM-221")
 @pytest.mark.parametrize("query", ['say "hi"', "back\\slash", "größe", "a/b", "tab\tbed", "日本"])
 @pytest.mark.parametrize("ascii", [True, False])
 def test_a_query_is_found_however_json_wrote_it(lh: Lh, query: str, ascii: bool) -> None:
@@ -294,13 +317,31 @@ def test_a_record_is_opened_by_line_or_by_byte(lh: Lh) -> None:
         assert error["code"] == "UNKNOWN_ID"
 
 
+@pytest.mark.proves("MEM-229")
+def test_a_message_is_opened_with_all_its_blocks_and_what_says_nothing_is_left_out(lh: Lh) -> None:
+    blocks = [{"type": "output_text", "text": text} for text in ("First.", "Second.")]
+    silent = [{"type": "tool_use", "name": "bash", "input": {}}]
+    root = str(lh.house.settings.project_root)
+    transcript(
+        lh,
+        codex("session_meta", id="s-1", cwd=root, timestamp="2026-01-01T00:00:00Z"),
+        codex("response_item", type="message", role="assistant", content=blocks),
+        codex("response_item", type="message", role="assistant", content=silent),
+        codex("response_item", type="function_call", name="bash", arguments="{}"),
+        said_in_codex("user", "Third."),
+        name="blocks.jsonl",
+    )
+    opened = lh("docs.transcripts.open", ref={"path": "blocks.jsonl", "line": 2}, after_lines=5)
+    assert [entry["text"] for entry in opened["entries"]] == ["First.\nSecond.", "Third."]
+
+
 @pytest.mark.proves("MEM-231")
 def test_what_was_opened_can_be_kept_on_the_step_in_focus(lh: Lh) -> None:
     from tests.thinking.kit import task
 
-    session(lh, ("assistant", "The cache is cold."))
+    session(lh, ("user", "Why?"), ("assistant", "The cache is cold."))
     made = task(lh)
-    asked = {"ref": {"path": "s.jsonl", "line": 2}}
+    asked = {"ref": {"path": "s.jsonl", "line": 3}}
     unfocused = lh.envelope("docs.transcripts.open", **asked)
     (kept,) = lh.run_actions(unfocused)
     assert "The cache is cold." in kept.envelope["result"]["note"]["content"]
@@ -417,15 +458,78 @@ def test_a_digest_reads_the_ends_of_a_file_alone(lh: Lh) -> None:
     assert lh("docs.transcripts.digest")["digest"][0]["ref"]["line"] == 2
 
 
+@pytest.mark.proves("MEM-237", "MEM-239")
+@pytest.mark.parametrize("budget", [900, 1_500, 3_000, 20_000, 40_000])
+def test_a_digest_with_few_bytes_reads_the_newest_and_says_that_it_stopped(
+    lh: Lh, budget: int
+) -> None:
+    filler = [("user", "x" * 300)] * 3_000
+    session(lh, ("assistant", "Summary: early"), *filler, ("assistant", "Summary: late"))
+    answer = lh.envelope("docs.transcripts.digest", max_bytes_total=budget)
+    assert [one["message"]["text"] for one in answer["result"]["digest"]] == ["Summary: late"]
+    scanned = answer["result"]["scanned"]
+    assert (scanned["truncated"], scanned["bytes"]) == (True, budget)
+    (warned,) = answer["warnings"]
+    assert warned["code"] == "TRANSCRIPTS_SCAN_TRUNCATED"
+    assert f"{budget} bytes" in warned["message"]
+    assert lh.run_actions(answer)
+
+
+@pytest.mark.parametrize("cmd", ["search", "digest", "open"])
+def test_what_was_said_is_safe_to_display(lh: Lh, cmd: str) -> None:
+    hostile = "\x1b[2J\x1b]0;pwn\x07\u202e\x9b\r\x7f"
+    root = str(lh.house.settings.project_root)
+    head = codex("session_meta", id=f"s{hostile}", cwd=f"{root}/a{hostile}", timestamp=hostile)
+    said = json.loads(said_in_codex("assistant", f"Summary: cache {hostile}, tab\tand\nline"))
+    said["timestamp"] = hostile
+    transcript(lh, head, json.dumps(said), name="s.jsonl")
+    args: dict[str, Any] = {
+        "search": {"query": "cache"},
+        "digest": {},
+        "open": {"ref": {"path": "s.jsonl", "line": 2}},
+    }[cmd]
+    answer = lh(f"docs.transcripts.{cmd}", **args)
+    assert answer.get("hits") or answer.get("digest") or answer.get("entries")
+    shown = json.dumps(answer, ensure_ascii=False)
+    assert not set(hostile) & {"\x1b", "\u202e", "\x9b", "\x7f"} & set(shown)
+    assert "\\u001b" not in shown
+    assert "\\u0007" not in shown
+    assert "cache ␛[2J␛]0;pwn␇\ufffd\ufffd␍␡, tab\\tand\\nline" in shown
+
+
+@pytest.mark.proves("MEM-214")
+def test_of_several_folders_the_first_that_exists_is_searched(
+    new_house: Callable[..., House], clock: ManualClock, tmp_path: Path
+) -> None:
+    folders = [tmp_path / name for name in ("none", "first", "second")]
+    lh = Lh(new_house(transcripts=tuple(folders)), clock)
+    root = str(lh.house.settings.project_root)
+    for folder in folders[1:]:
+        folder.mkdir()
+        head = codex("session_meta", id=folder.name, cwd=root, timestamp="2026-01-01T00:00:00Z")
+        lines = [head, said_in_codex("assistant", "Summary: cache")]
+        (folder / "s.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for answer, key in (
+        (lh("docs.transcripts.search", query="cache"), "hits"),
+        (lh("docs.transcripts.digest"), "digest"),
+    ):
+        assert answer["root_dir"] == str(folders[1])
+        assert [one["session"]["id"] for one in answer[key]] == ["first"]
+    named = lh("docs.transcripts.digest", root_dir=str(folders[2]))
+    assert named["digest"][0]["session"]["id"] == "second"
+
+
 @pytest.mark.proves("MEM-239")
 def test_an_empty_digest_says_how_to_find_more(lh: Lh) -> None:
     session(lh, ("assistant", "Summary: here"), ("user", "x" * 5000))
-    answer = lh.envelope("docs.transcripts.digest", max_bytes_total=300)
+    where = {"root_dir": "codex", "cwd_prefix": str(lh.house.settings.project_root)}
+    answer = lh.envelope("docs.transcripts.digest", max_bytes_total=300, **where)
     assert answer["result"]["digest"] == []
     assert answer["result"]["scanned"]["truncated"] is True
     assert [one["code"] for one in answer["warnings"]] == ["TRANSCRIPTS_SCAN_TRUNCATED"]
     larger, other = (action["args"]["args"] for action in answer["actions"])
     assert larger["max_bytes_total"] > 300
+    assert where.items() <= larger.items() & other.items(), "they look in the same place"
     assert (larger.get("mode", "summary"), other["mode"]) == ("summary", "last")
     more, _ = lh.run_actions(answer)
     assert more.envelope["result"]["digest"][0]["message"]["text"] == "Summary: here"

@@ -57,7 +57,7 @@ def test_tags_decide_who_sees_a_card_and_else_its_type(lh: Lh) -> None:
     assert seen(lh, "think.query") == wanted
 
 
-@pytest.mark.proves("MEM-005", "MEM-192", "MEM-293", "MEM-003")
+@pytest.mark.proves("MEM-005", "MEM-192", "MEM-293", "MEM-003", "MEM-240")
 @pytest.mark.parametrize("cmd", READS)
 def test_drafts_are_shown_to_who_asks_for_them(lh: Lh, cmd: str) -> None:
     card(lh, "CARD-H1", "hypothesis")
@@ -117,6 +117,7 @@ def test_pins_come_first_then_what_is_open_then_the_newest(lh: Lh) -> None:
     first = ["CARD-PIN", "CARD-H", "CARD-Q", "CARD-S", "CARD-T"]
     assert ids(result["cards"]) == [*first, "CARD-E2", "CARD-E1"]
     assert shown(lh, include_drafts=True) == [*first, "CARD-E2", "CARD-E1"]
+    assert shown(lh, agent_id="ann") == shown(lh), "who asks narrows nothing"
     assert shown(lh, view="smart") == shown(lh, view="audit") == [*first, "CARD-E1"]
     assert result["stats"] == {
         "cards": 7,
@@ -172,6 +173,30 @@ def test_an_unknown_place_is_refused_with_one_way_on(lh: Lh, where: dict[str, st
     lh.run_actions(refused)
 
 
+@pytest.mark.parametrize("cmd", [*READS, "think.card"])
+def test_only_a_task_has_steps_to_look_at(lh: Lh, cmd: str) -> None:
+    made = task(lh)
+    args = {"card": {"text": "x"}} if cmd == "think.card" else {}
+    for step in ("focus", "s:0", made["steps"][0]["step_id"]):
+        refused = lh.refused(cmd, target="PLAN-001", step=step, **args)
+        assert refused["code"] in ("INVALID_INPUT", "UNKNOWN_ID")
+    assert lh(cmd, target=made["id"], step="s:0", **args)
+
+
+@pytest.mark.proves("MEM-169")
+def test_a_context_tells_the_step_that_it_is_about_and_no_other(lh: Lh) -> None:
+    made = task(lh)
+    card(lh, "CARD-H1", "hypothesis", target=made["id"], step="s:1")
+    step = made["steps"][1]["step_id"]
+    place = {"task_id": made["id"], "step_id": step, "path": "s:1"}
+    for asked in ("s:1", step):
+        told = lh("think.context", target=made["id"], step=asked)
+        assert told["step_focus"] == place
+        assert told["stats"] == {"cards": 1, "by_type": {"hypothesis": 1}}
+    assert "step_focus" not in lh("think.context", target=made["id"])
+    assert "step_focus" not in lh("think.context", branch="main")
+
+
 @pytest.mark.proves("MEM-177", "MEM-189", "MEM-194", "MEM-201", "MEM-241", "MEM-266")
 @pytest.mark.parametrize("cmd", READS)
 def test_with_a_step_only_its_cards_count(lh: Lh, cmd: str) -> None:
@@ -180,11 +205,14 @@ def test_with_a_step_only_its_cards_count(lh: Lh, cmd: str) -> None:
     card(lh, "CARD-H1", "hypothesis", target=target, step="s:0")
     card(lh, "CARD-D1", "decision", target=target, step="s:0")
     card(lh, "CARD-H2", "hypothesis", target=target, step="s:1")
+    card(lh, "CARD-T2", "test", target=target, step="s:1")
     card(lh, "CARD-H3", "hypothesis", target=target, tags=["pinned"])
+    card(lh, "CARD-S1", "question", target=target, step="s:0", tags=["subgoal"])
     card(lh, "CARD-E1", "evidence", target=target, step="s:0", blocks=["CARD-H1"])
     found = seen(lh, cmd, target=target, step="focus")
-    assert {"CARD-H1"} <= found <= {"CARD-H1", "CARD-D1", "CARD-E1"}
-    assert seen(lh, cmd, target=target, step="s:1") == {"CARD-H2"}
+    own = {"CARD-H1", "CARD-S1"}
+    assert own <= found <= {*own, "CARD-D1", "CARD-E1"}
+    assert seen(lh, cmd, target=target, step="s:1") == {"CARD-H2", "CARD-T2"}
     first = made["steps"][0]
     assert lh(cmd, target=target, step="s:0")["step_focus"] == {
         "task_id": target,
@@ -194,6 +222,7 @@ def test_with_a_step_only_its_cards_count(lh: Lh, cmd: str) -> None:
     if cmd == "think.query":
         tag = f"step:{first['step_id'].lower()}"
         assert seen(lh, cmd, target=target, tags_all=[tag]) == found
+        assert seen(lh, cmd, target=target, step="s:0", tags_all=["subgoal"]) == {"CARD-S1"}
     takes = lh.house.registry.get(cmd).request.__struct_fields__
     for name in {"branch", "ref", "graph_doc", "trace_doc", "notes_doc"} & {*takes}:
         error = lh.refused(cmd, step="s:0", **{name: "main"})

@@ -1,8 +1,9 @@
-"""The reruns after a full run: a few tests that pass in each of them are named and forgiven."""
+"""The reruns after a full run: tests that pass in each are named; only listed ones are forgiven."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,9 @@ SKIPPED = "import pytest\ndef test_it(): pytest.skip('not here')\n"
 LUCKY_ONCE = 'import pathlib\ndef test_it(): pathlib.Path("looks").mkdir()\n'
 LONELY = 'import os\ndef test_it(): assert "PYTEST_XDIST_WORKER" not in os.environ\n'
 
+ROOT = Path(__file__).parents[2]
 Look = Callable[..., tuple[int, str]]
+Listed = Callable[..., None]
 
 
 @pytest.fixture
@@ -41,7 +44,22 @@ def look(
     return again
 
 
-def test_one_that_passes_on_every_look_is_named_and_forgiven(look: Look, tmp_path: Path) -> None:
+@pytest.fixture
+def listed(tmp_path: Path) -> Listed:
+    """Lists a test as known to be unsteady."""
+
+    def add(name: str, until: str = "2999-01-31", reason: str = "waits for a slow disk") -> None:
+        path = tmp_path / second_look.LISTED
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'[[test]]\nname = "{name}"\nreason = "{reason}"\nuntil = {until}\n')
+
+    return add
+
+
+def test_a_listed_one_that_passes_on_every_look_is_named_and_forgiven(
+    look: Look, listed: Listed, tmp_path: Path
+) -> None:
+    listed("test_it.py::test_it")
     code, said = look("test_it.py::test_it")
     assert code == 0
     assert [line for line in said.splitlines() if "UNSTEADY" in line and "::test_it" in line]
@@ -61,15 +79,32 @@ def test_one_that_fails_on_any_look_fails_the_run_and_is_not_called_unsteady(
     assert at.endswith(last)
 
 
-def test_three_are_forgiven_and_a_fourth_fails_the_run(
-    look: Look, monkeypatch: pytest.MonkeyPatch
+def test_one_that_is_not_listed_fails_the_run_though_it_passes_on_every_look(
+    look: Look, listed: Listed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(second_look, "passes", lambda _failed: True)
-    four = [f"test_it.py::test_{letter}" for letter in "abcd"]
-    assert look(*four[:3])[0] == 0
-    code, said = look(*four)
+    listed("test_it.py::test_a")
+    assert look("test_it.py::test_a[sqlite]", "test_it.py::test_a[postgres]")[0] == 0
+    code, said = look("test_it.py::test_a", "test_it.py::test_b")
     assert code == 1
-    assert said.count("UNSTEADY") == 4
+    assert said.count("UNSTEADY") == 2
+    assert "1 of them not forgiven" in said
+
+
+@pytest.mark.parametrize("until, reason", [("2026-01-31", "slow"), ("2999-01-31", "")])
+def test_one_whose_time_is_over_or_that_has_no_reason_is_not_forgiven(
+    look: Look, listed: Listed, until: str, reason: str
+) -> None:
+    listed("test_it.py::test_it", until=until, reason=reason)
+    assert look("test_it.py::test_it")[0] == 1
+
+
+def test_every_test_that_is_forgiven_exists_and_says_why() -> None:
+    listed = tomllib.loads((ROOT / second_look.LISTED).read_text(encoding="utf-8")).get("test", [])
+    for row in listed:
+        path, _, name = row["name"].partition("::")
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
+        assert row["reason"]
 
 
 def test_many_failures_get_no_second_look(look: Look) -> None:

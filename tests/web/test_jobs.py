@@ -157,36 +157,6 @@ def test_a_wide_screen_shows_what_was_beside_what_is(world: World, visit: Visit)
     expect(page.get_by_text("+third")).to_be_visible()
 
 
-ENDINGS = """--- a/x.txt
-+++ b/x.txt
-@@ -1 +1 @@
--old
-\\ No newline at end of file
-+new
---- a/y.txt
-+++ b/y.txt
-@@ -1 +1 @@
--third
-+fourth
-\\ No newline at end of file
-"""
-
-
-def test_a_missing_newline_is_told_only_on_the_side_that_lacks_it(
-    world: World, visit: Visit
-) -> None:
-    ref = world("docs.artifact.add", name="fix.patch", content=ENDINGS)["ref"]
-    world("jobs.report", **world.claimed(), message="Changed", refs=[ref])
-    page = visit("/jobs/JOB-001")
-    page.set_viewport_size({"width": 1700, "height": 900})
-    page.get_by_role("button", name=ref).click()
-    rows = page.get_by_role("row")
-    expect(rows.filter(has_text="old").get_by_role("cell")).to_have_text(["old", "new"])
-    expect(rows.filter(has_text="No newline").get_by_role("cell")).to_have_text(
-        ["No newline at end of file", "", "", "No newline at end of file"]
-    )
-
-
 def test_a_long_artifact_is_read_on_to_its_end_and_then_checked(world: World, visit: Visit) -> None:
     text = PATCH + "".join(f"+line {number} ü\n" for number in range(6_000))
     ref = world("docs.artifact.add", name="long.patch", content=text)["ref"]
@@ -213,3 +183,17 @@ def test_jobs_are_listed_by_state_and_a_long_list_draws_only_what_is_seen(
     page.get_by_role("link", name="Lint").click()
     expect(page.get_by_role("region", name="Job JOB-001")).to_contain_text("No Node here.")
     assert "status=FAILED" in page.url
+
+
+def test_an_operator_sees_where_the_work_of_the_workspace_is_done(
+    world: World, visit: Visit
+) -> None:
+    world("jobs.create", title="Look", prompt="At it.")
+    page = visit("/jobs")
+    expect(page.get_by_text("Its work waits until you say where it is done")).to_be_visible()
+    for project, root in (("0a" * 16, "/home/ann/acme"), ("0b" * 16, "/home/ann/<b>x</b>")):
+        world.house("workspace.bind", workspace=world.workspace, project=project, root=root)
+    page.reload()
+    expect(page.get_by_text("Work is done in /home/ann/acme, /home/ann/<b>x</b>")).to_be_visible()
+    expect(page.get_by_text("Its work waits")).to_have_count(0)
+    assert axe(page) == []

@@ -95,7 +95,7 @@ def test_a_person_answers_a_blocked_agent_under_their_own_name(world: World, vis
     assert world("agents.show", agent="ada-lovelace")["agent"]["kind"] == "person"
 
 
-@pytest.mark.parametrize("button, state", [("Accept", "acked"), ("Seen", "read")])
+@pytest.mark.parametrize("button, state", [("Accepted", "acked"), ("Seen", "read")])
 def test_what_was_passed_to_a_person_is_seen_and_accepted_by_them(
     world: World, visit: Visit, button: str, state: str
 ) -> None:
@@ -125,7 +125,7 @@ def test_what_was_passed_to_a_person_is_seen_and_accepted_by_them(
         next_action="Ship it.",
     )
     card = page.get_by_role("article").filter(has_text="Yours now")
-    cmd = {"Accept": "agents.ack", "Seen": "agents.read"}[button]
+    cmd = {"Accepted": "agents.ack", "Seen": "agents.read"}[button]
     send(page, card.get_by_role("button", name=button, exact=True), cmd)
     expect(card.get_by_role("button", name="Seen", exact=True)).to_have_count(0)
     (message,) = world("agents.inbox", agent="ada")["messages"]

@@ -84,6 +84,7 @@ def test_sessions_show_who_fell_silent_and_who_was_in_the_way(
     context.unroute_all(behavior="wait")
 
 
+@pytest.mark.proves("OPS-050")
 def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
     world: World, visit: Visit
 ) -> None:
@@ -106,7 +107,13 @@ def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
         next_action="Look.",
     )
     row = rows.filter(has_text="Passed to")
-    send(page, row.get_by_role("button", name="Accept"), "agents.ack")
+    accept = row.get_by_role("button", name="Accepted", exact=True)
+    expect(accept).to_be_visible()
+    send(page, row.get_by_role("button", name="Seen", exact=True), "agents.read")
+    expect(row.get_by_role("button", name="Seen", exact=True)).to_have_count(0)
+    assert world("agents.inbox", agent="ada")["messages"][0]["state"] == "read"
+    send(page, accept, "agents.ack")
+    expect(accept).to_have_count(0)
     expect(row.get_by_text("Accepted", exact=True)).to_be_visible()
     (message,) = world("agents.inbox", agent="ada")["messages"]
     assert message["state"] == "acked"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from longhouse.jobs.states import STATUSES
+from longhouse.work.states import Status
 from tests.runner.processes import until
 from tests.web.conftest import Visit, World, axe, fits_a_phone
 from tools.page import MOST_INITIAL, STATIC, initial_bytes
@@ -30,6 +33,8 @@ VIEWS = [
 
 CODE = re.compile(r"[A-Za-z]+_[A-Za-z_]+|HANDOFF|BLOCKED|INCURSION|RESUME")
 """Internal names: an identifier with underscores, or an event kind."""
+STATES = {*STATUSES, *get_args(Status)}
+"""States as the protocol writes them; a person reads `Running`."""
 FORGOTTEN_MS = 31_000
 """After this long, the page drops reads that it no longer shows."""
 
@@ -244,6 +249,21 @@ def test_a_view_has_no_barrier_in_light_and_dark_and_fits_a_phone(
     words = page.locator("body").inner_text()
     assert not [jargon for jargon in ("operative", "bead", "polecat") if jargon in words.lower()]
     assert CODE.findall(words) == []
+    written = page.locator("body").evaluate(
+        _WRITTEN
+    )  # as it stands, whatever the style makes of it
+    assert not STATES & set(re.findall(r"\b[A-Z]{4,}\b(?!-)", written))
+
+
+_WRITTEN = """body => {
+  const walk = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walk.nextNode()) {
+    if (!walk.currentNode.parentElement.closest("script, style, template"))
+      found.push(walk.currentNode.data);
+  }
+  return found.join(" ");
+}"""
 
 
 def settled(page: Page) -> None:
@@ -269,6 +289,10 @@ def furnish(world: World) -> None:
     world("jobs.question", **world.claimed("Port the parser", task=task), message="Keep tabs?")
     world("jobs.report", **world.claimed("Fix the test"), message="half way", percent=50)
     world("jobs.complete", **world.claimed("Lint"), status="FAILED", summary="No Node here.")
+    world("jobs.complete", **world.claimed("Format"), status="DONE", summary="Formatted.")
+    ended = world("jobs.create", title="Publish", prompt="Publish it.")["job"]["id"]
+    world("jobs.cancel", job=ended, reason="Not yet.")
+    world("jobs.create", title="Wait", prompt="Wait for it.")
     world("tool.policy_allow", tool="bash", pattern="make dev")
     world("tool.task_spawn", tool="bash", args={"command": "make dev"}, name="dev", agent_id=otter)
 

@@ -110,6 +110,18 @@ WRITES = [one.cmd for one in registry() if one.writes and one.cmd.startswith("ta
 
 
 @pytest.mark.proves("MEM-136")
+def test_a_change_of_focus_is_told_by_what_it_leaves_and_what_it_takes(lh: Lh) -> None:
+    first, second = new_task(lh, "a"), new_task(lh, "b")
+    for args in ({"task": first}, {"task": second}, {}):
+        lh("tasks.focus.set" if args else "tasks.focus.clear", **args)
+        told = [e for e in lh("tasks.delta", limit=200)["events"] if e["type"].startswith("focus_")]
+        newest = told[-1]
+        assert newest["task"] == args.get("task", second)
+        traced = {entry["source_event_id"] for task in (first, second) for entry in trace(lh, task)}
+        assert {event["event_id"] for event in told} <= traced
+
+
+@pytest.mark.proves("MEM-136")
 @pytest.mark.parametrize("cmd", [cmd for cmd in WRITES if ".focus." not in cmd])
 def test_no_command_changes_work_without_telling(lh: Lh, cmd: str) -> None:
     build_world(lh)
@@ -134,15 +146,22 @@ def test_branches_and_checkouts_change_no_row_of_work(lh: Lh) -> None:
     close(lh, task, agent_id="otter")
     work = ("plans", "tasks", "task_traits", "work_counts", "task_dependencies", "steps")
     tables = (*work, "step_proofs", "step_leases")
-    before = rows_of(lh, *tables)
+    lh("tasks.focus.clear")
+
+    def work_now() -> Any:
+        told = lh("tasks.delta", limit=200)["events"]
+        return rows_of(lh, *tables), told, lh("tasks.focus.get").get("focus")
+
+    before = work_now()
     own = lh("tasks.radar", task=task)["reasoning_ref"]["branch"]
+    lh("vcs.checkout", ref=own)
     lh("vcs.branch.create", name="idea/x", **{"from": own})
     lh("vcs.checkout", ref="idea/x")
     lh("vcs.notes.commit", content="only here", branch="idea/x")
     lh("vcs.branch.rename", old="idea/x", new="idea/y")
     lh("vcs.checkout", ref="main")
     lh("vcs.branch.delete", name="idea/y", force=True)
-    assert rows_of(lh, *tables) == before
+    assert work_now() == before
     assert [e["content"] for e in trace(lh, task) if "only here" in (e["content"] or "")] == []
 
 

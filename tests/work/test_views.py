@@ -186,7 +186,8 @@ def test_without_a_focus_memory_falls_back_to_the_checkout_and_tasks_ask(lh: Lh)
     assert lh("docs.show", doc_kind="notes")["entries"][-1]["content"] == "on a"
     assert [n["id"] for n in lh("graph.query")["nodes"]] == ["N"]
     assert lh("graph.query", branch="main")["nodes"] == []
-    assert lh("vcs.log")["branch"] == "idea/a"
+    assert lh("vcs.log")["branch"] == lh("docs.list")["branch"] == "idea/a"
+    assert lh("docs.show", doc_kind="trace")["branch"] == "idea/a"
     envelope = lh.envelope("tasks.radar")
     assert envelope["error"]["code"] == "INVALID_INPUT"
     assert envelope["actions"][0]["args"] == {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhouse.dispatch import Caller
-from longhouse.dispatch.events import PAGE_ROWS, event_of, log_page
+from longhouse.dispatch.events import PAGE_ROWS, event_of, log_page, refuse_namesake
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Call
@@ -35,11 +35,17 @@ def pages(
 
 def permitted(house: House, workspace: str | None) -> str:
     """The workspace to read, under the same lock and allowlist as every call."""
-    return house.dispatcher.choose_workspace(workspace, Caller(Role.OPERATOR))
+    name = house.dispatcher.choose_workspace(workspace, Caller(Role.OPERATOR))
+    house.db.read(name, refuse_namesake, _call(house))
+    return name
 
 
 def page_after(house: House, after: int, workspace: str) -> list[dict[str, Any]]:
     """The next page of events, as a server would send them."""
-    call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=house.dispatcher.ids)
-    rows, _ = house.db.read(workspace, lambda tx: log_page(tx, after, PAGE_ROWS), call)
+    rows, _ = house.db.read(workspace, lambda tx: log_page(tx, after, PAGE_ROWS), _call(house))
     return [event_of(row) for row in rows]
+
+
+def _call(house: House) -> Call:
+    dispatcher = house.dispatcher
+    return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids, facts=house.facts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -102,9 +103,16 @@ class Exchange:
     def fileno(self) -> int:
         return self._connection.fileno()
 
-    def receive(self) -> None:
-        """Read what has arrived, or wait for it; Unreachable if the answer breaks off."""
+    def receive(self, ends: float | None = None) -> None:
+        """Read what has arrived, or wait for it; Unreachable if the answer breaks off.
+
+        At the monotonic time `ends` it is too late.
+        """
         try:
+            if ends is not None:
+                if (left_s := ends - time.monotonic()) <= 0:
+                    raise TimeoutError
+                self._connection.settimeout(left_s)
             if data := self._connection.recv(262_144):
                 self._parser.feed(data)
             else:
@@ -191,11 +199,15 @@ class Wire:
         body: bytes | None = None,
         timeout_s: float | None = None,
     ) -> Reply:
-        """Send one request and read its whole answer."""
+        """Send one request and read its whole answer, within `timeout_s` if that is given.
+
+        Without it only silence ends the wait; a server that is at work pings now and then.
+        """
+        ends = None if timeout_s is None else time.monotonic() + timeout_s
         exchange = self.send(method, path, headers=headers, body=body, timeout_s=timeout_s)
         try:
             while not exchange.done:
-                exchange.receive()
+                exchange.receive(ends)
         except BaseException:
             exchange.close()
             raise

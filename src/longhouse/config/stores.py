@@ -11,11 +11,12 @@ index follows it.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ from longhouse.config.projects import (
     write_record,
 )
 from longhouse.kernel.errors import Conflict, StoreOutOfReach, StoreUnusable
-from longhouse.kernel.private_files import read_private, write_private
+from longhouse.kernel.private_files import open_private, read_private, write_private
 
 __all__ = ["OldStore", "StorePlace", "find_store"]
 
@@ -351,19 +352,38 @@ def _named_first(project: ProjectEntry, name: str, here: Path) -> bool:
     A repository that is gone gives its name up.
     """
     path = project.store / VISITORS
+    first = _visitors(path).get(name)
+    if first != str(here) and not _lives(first):
+        with suppress(OSError), _alone(path):  # a store that cannot be written yet, or a sandbox
+            known = _visitors(path)  # two that come at once do not forget each other
+            first = known.get(name)
+            if first != str(here) and not _lives(first):
+                first = str(here)
+                write_private(path, json.dumps({**known, name: first}).encode() + b"\n")
+    return first == str(here) or not _lives(first)
+
+
+def _visitors(path: Path) -> dict[str, object]:
     try:
         known = json.loads(read_private(path))
     except (OSError, ValueError, RecursionError):
-        known = {}
-    if not isinstance(known, dict):
-        known = {}
-    first = known.get(name)
-    if isinstance(first, str) and first != str(here) and (Path(first) / ".git").exists():
-        return False
-    if first != str(here):
-        with suppress(OSError):  # a store that cannot be written yet, or a sandbox
-            write_private(path, json.dumps({**known, name: str(here)}).encode() + b"\n")
-    return True
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _lives(root: object) -> bool:
+    return isinstance(root, str) and (Path(root) / ".git").exists()
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the lock of a file; raises OSError where there can be none."""
+    lock = open_private(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _is_ours(project: ProjectEntry) -> bool:

@@ -216,15 +216,13 @@ def _evidence(
 
 
 def _took_up(tx: Tx, before: Row, item_id: str) -> bool:
-    """Whether the identity itself acted on the item; nobody else can write in its name.
+    """Whether the identity itself took the item up as it is now; nobody else can write in its name.
 
-    What was written before it registered does not count: its name was then only a label.
+    What was written before it registered does not count, since its name was then only a label; nor
+    does what it did before somebody else assigned or moved the item: that may be a bait.
     """
     name, since = before["agent_id"], before["created_at_ms"]
-    return (
-        tx.one(sql.reservations_recorded, agent_id=name, bead_id=item_id, limit=1) is not None
-        or tx.one(sql.acted_on, agent_id=name, item=item_id, since=since) is not None
-    )
+    return tx.one(sql.acted_on, agent_id=name, item=item_id, since=since) is not None
 
 
 def _relevant(tx: Tx, name: str, item_id: str, claimed: list[HeldPaths]) -> bool:

@@ -34,12 +34,17 @@ LABELS = {
 
 def _lines(result: dict[str, Any]) -> list[str]:
     rows = [
-        f"{row['ref']} {row['label']} by={row.get('actor', '-')} "
-        + clip(row.get("message", {}).get("subject", ""), 80)
+        f"{row['ref']} {row['label']} by={row.get('actor', '-')} " + clip(_subject(row), 80)
         for row in result["thread"]
     ]
     head = f"conversation {result['bead_id']} count={result['count']}"
     return [head, *(row.strip() for row in rows)]
+
+
+def _subject(row: dict[str, Any]) -> str:
+    """What a row is about: a message's subject, or the title that a change of the work item has."""
+    said = row.get("message") or (row.get("data") or {}).get("payload") or {}
+    return str(said.get("subject") or said.get("title") or "")
 
 
 @room.command(

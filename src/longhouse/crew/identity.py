@@ -158,7 +158,7 @@ def heartbeat(tx: Tx, req: AgentHeartbeat) -> AgentShown:
 
 @room.command(
     "agents.show",
-    also="get info describe profile",
+    also="get info describe profile whois lookup",
     example=ShowAgent(agent="amber-otter"),
 )
 def show(tx: Tx, req: ShowAgent) -> AgentShown:

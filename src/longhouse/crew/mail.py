@@ -48,7 +48,7 @@ NEEDS_ACK = ("HANDOFF", "BLOCKED")
 
 @room.command(
     "agents.send",
-    also="message tell notify dm post mail.send",
+    also="message tell notify dm post mail.send broadcast announce",
     writes=True,
     additive=True,
     example=Send(
@@ -119,7 +119,7 @@ def _event(
 def _inbox_lines(result: dict[str, Any]) -> list[str]:
     rows = [
         f"{m['message_id']} {'!' if m['requires_ack'] and m['state'] != 'acked' else m['state']} "
-        f"{m['category']} {m['bead_id']} from={m['from_agent']} {clip(m['subject'], 80)}"
+        f"{m['category']} {m['ref']} from={m['from_agent']} {clip(m['subject'], 80)}"
         for m in result["messages"]
     ]
     return [f"inbox agent={result['agent_id']} count={result['count']}", *rows]

@@ -40,6 +40,11 @@ def recipients(tx: Tx, sender: str, to: str) -> list[str]:
     elif to.startswith("role:"):
         role = to.removeprefix("role:").strip()
         rows = tx.all(sql.agents_of_role, role=role, limit=MOST_RECIPIENTS + 2)
+        if not rows and role in ("manager", "operator"):
+            raise UnknownRecipient(
+                f"to: no agent here is registered with role {role!r}",
+                recovery="tell the person who runs this store: they have that role",
+            )
         if not rows:
             raise UnknownRecipient(f"to: no agents found with role {role[:80]!r}")
     else:

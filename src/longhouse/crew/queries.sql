@@ -267,9 +267,20 @@ WHERE ws = :ws AND bead_id = :bead_id AND agent_id = :agent_id
 ORDER BY seq DESC LIMIT :limit
 
 -- name: acted_on
--- Whether an identity acted on a work item after it registered.
-SELECT 1 AS acted FROM log
-WHERE ws = :ws AND subject = :item AND actor = :agent_id AND ts_ms >= :since
+-- Whether an identity acted on a work item, or reserved for it, after it registered and after anyone
+-- else last assigned or moved the item.
+SELECT 1 AS acted FROM (
+    SELECT MAX(l.seq) AS seq FROM log AS l
+    WHERE l.ws = :ws AND l.subject = :item AND l.actor = :agent_id AND l.ts_ms >= :since
+    UNION ALL
+    SELECT MAX(r.seq) AS seq FROM reservations AS r
+    WHERE r.ws = :ws AND r.bead_id = :item AND r.agent_id = :agent_id
+) AS own
+WHERE own.seq > COALESCE((
+    SELECT MAX(o.seq) FROM log AS o
+    WHERE o.ws = :ws AND o.subject = :item AND o.stream = 'work'
+      AND (o.actor IS NULL OR o.actor <> :agent_id)
+      AND (o.data LIKE '%"assignee"%' OR o.data LIKE '%"status"%')), 0)
 LIMIT 1
 
 -- name: reservations_unended

@@ -70,7 +70,10 @@ HINTS: dict[Liveness, str] = {
 
 @room.command(
     "agents.reserve",
-    also="lock claim hold files.reserve reservations.create",
+    also=(
+        "lock claim hold files.reserve reservations.create agents.file.reservation.paths "
+        "agents.reserve.paths files.lock"
+    ),
     writes=True,
     additive=True,
     trim=[Pop("incursions"), Pop("taken_over")],
@@ -329,7 +332,7 @@ MOST_ENDED = 10_000
 
 @room.command(
     "agents.release",
-    also="unreserve unlock free files.release",
+    also="unreserve unlock free files.release files.unlock agents.release.file.reservations",
     writes=True,
     example=Release(agent="amber-otter", agent_token=TOKEN, scope="src/parser/*"),
 )

@@ -38,6 +38,7 @@ room = Room(
         "upkeep",
         "waking",
         "arriving",
+        "asking",
     ),
 )
 sql = Queries("longhouse.crew")

@@ -115,9 +115,18 @@ def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
     )
 
 
+def _speaks_of(command: Command, word: str) -> bool:
+    """Whether a command is called so, or says so of itself."""
+    said = (command.cmd, *command.also, command.summary.lower())
+    return any(word in one for one in said)
+
+
 @room.command(
     "system.cmd.list",
-    also="commands list cmds help.commands tools",
+    also=(
+        "commands list cmds help.commands tools search find system.cmd.search "
+        "system.cmd.find .commands"
+    ),
     op="cmd.list",
     example=ListCommands(prefix="jobs."),
     needs_workspace=False,
@@ -127,6 +136,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     """List the commands of a toolset, golden ones first; unlisted commands work too."""
     toolset = req.toolset or tx.facts.of(DeskFacts).toolset
     named = [c for c in tx.facts.registry if c.cmd.startswith(req.prefix)]
+    named = named or [c for c in tx.facts.registry if _speaks_of(c, req.prefix.strip().lower())]
     found = [c for c in named if c.tier in _TIERS[toolset]]
     found.sort(key=lambda c: (c.tier != "gold", c.cmd))
     start = req.offset if req.cursor is None else req.cursor
@@ -173,7 +183,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
 
 @room.command(
     "system.ops.summary",
-    also="ops summary capabilities",
+    also="ops summary capabilities stats",
     op="ops.summary",
     example=SummariseOps(),
     needs_workspace=False,

@@ -37,8 +37,10 @@ def delete(tx: Tx, req: Delete) -> Deleted:
 @room.command(
     "tasks.complete",
     also=(
-        "finish close end tasks.set.status tasks.task.close resolve "
-        "cancel:status=CANCELED park:status=PARKED reopen:status=ACTIVE"
+        "finish close end tasks.set.status tasks.task.close resolve cancel:status=CANCELED "
+        "park:status=PARKED reopen:status=ACTIVE transition update tasks.mark.done "
+        "tasks.mark.complete tasks.task.finish pause:status=PARKED defer:status=PARKED "
+        "snooze:status=PARKED tasks.plan.close"
     ),
     writes=True,
     example=Complete(task="TASK-001"),

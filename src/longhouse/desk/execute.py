@@ -21,7 +21,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.execute.next",
-    also="next execute tasks.what.next",
+    also="next execute tasks.what.next tasks.next.step tasks.step.next",
     op="execute.next",
     example=ExecuteNext(),
     lines=_lines,

@@ -102,7 +102,7 @@ def _must_be_settled(tx: Tx, task: str, how: str | None, found: list[_Found]) ->
         raise Forbidden(
             f"hanging: ending {_said([one.shown for one in others])} needs the role manager",
             recovery="pass hanging=keep, or ask a manager",
-        )
+        ).asking("role:manager")
     if how or all(one.shown.kind == "lease" for one in found):
         return  # to delete a step that another agent holds is refused elsewhere
     raise Conflict(

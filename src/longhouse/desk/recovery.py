@@ -91,8 +91,12 @@ def _moved(registry: Registry, name: str) -> Iterator[Suggestion]:
 
 
 def _nearest(error: LonghouseError) -> Iterator[Suggestion]:
+    tool = next((hint["tool"] for hint in error.hints if "tool" in hint), "")
     yield Suggestion(
-        ListCommands(), "list the commands", priority="medium", action_id="recover.cmd.list"
+        ListCommands(prefix=f"{tool}." if tool else ""),
+        f"list the commands of {tool!r}" if tool else "list the commands",
+        priority="medium",
+        action_id="recover.cmd.list",
     )
     if near := next((hint["nearest"] for hint in error.hints), None):
         yield Suggestion(

@@ -45,6 +45,7 @@ from longhouse.memory.types.graph import DiffGraph
 from longhouse.processes.advice import going
 from longhouse.store.tx import Tx
 from longhouse.thinking.context_pack import context_pack
+from longhouse.thinking.cutting import Cut
 from longhouse.thinking.types.reads import PackedContext, ShowContextPack
 from longhouse.work.events import timeline
 from longhouse.work.lookup import entity_of, entity_row, given_id
@@ -118,11 +119,14 @@ RESUME_TRIM: list[Trim] = [
 """Records before facts, facts from the end; ref, target and the next call survive any budget."""
 
 RESUME_INSIDE: list[Trim] = [
-    msgspec.structs.replace(trim, path=f"resume.{trim.path}")
-    for trim in RESUME_TRIM
-    if not isinstance(trim, Keep)
+    Drop("resume.engine"),
+    *(
+        msgspec.structs.replace(trim, path=f"resume.{trim.path}")
+        for trim in RESUME_TRIM
+        if not isinstance(trim, Keep)
+    ),
 ]
-"""The same for a resume inside a macro's answer."""
+"""The same for a resume inside a macro's answer, where the engine goes before what it is about."""
 
 
 def resume_lines(result: dict[str, Any]) -> list[str]:
@@ -179,7 +183,13 @@ def resumed(tx: Tx, task: str, req: Any, most: int) -> dict[str, Any]:
     view: View = req.view or "smart"
     chars = req.resume_max_chars or most
     whole = resume_super(tx, ResumeSuper(task=task, view=view, context_budget=chars))
-    return fit(msgspec.to_builtins(whole), Budget(chars, explicit=True), RESUME_TRIM).result
+    rederive, tx.rederive = tx.rederive, None  # it concerns the resume, not the macro's answer
+    return fit(
+        msgspec.to_builtins(whole),
+        Budget(chars, explicit=True),
+        RESUME_TRIM,
+        rederive=rederive,
+    ).result
 
 
 def _records(
@@ -261,6 +271,10 @@ def _pack(tx: Tx, scene: Scene, view: View, limits: ViewLimits, *, drafts: bool)
         ),
     )
     del tx.warnings[warned:]
+    if isinstance(tx.rederive, Cut):
+        tx.rederive = tx.rederive.at(
+            cards=("records.cards", "records.decisions"), trace="records.trace"
+        )
     return pack
 
 

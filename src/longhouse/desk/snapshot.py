@@ -68,7 +68,10 @@ def _horizon(horizon: dict[str, Any]) -> str:
 
 @room.command(
     "tasks.snapshot",
-    also="show get open read info describe where status",
+    also=(
+        "show get open read info describe where status steps subtasks tasks.task.details details "
+        "tasks.plan.show tasks.plan.get"
+    ),
     tier="gold",
     example=GetSnapshot(task="TASK-001"),
     lines=snapshot_lines,

@@ -126,7 +126,10 @@ def around_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "status",
-    also="system.status workspace.status system.state state whoami tasks.status",
+    also=(
+        "system.status workspace.status system.state state whoami tasks.status "
+        "system.version:view=full version:view=full"
+    ),
     example=GetStatus(),
     lines=status_lines,
     tier="gold",

@@ -33,7 +33,7 @@ __all__ = [
 
 @room.command(
     "system.storage",
-    also="store database info",
+    also="store database info disk usage size",
     example=GetStorage(),
     needs_workspace=False,
 )
@@ -73,7 +73,7 @@ def _help_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "system.help",
-    also="docs manual guide",
+    also="docs manual guide .help man",
     example=Help(),
     needs_workspace=False,
     lines=_help_lines,

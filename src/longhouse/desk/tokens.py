@@ -66,7 +66,7 @@ def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
 
 @room.command(
     "system.token.create",
-    also="system.token.new system.tokens.create token.create",
+    also="system.token.new system.tokens.create token.create token",
     writes=True,
     role=Role.OPERATOR,
     needs_workspace=False,
@@ -124,7 +124,7 @@ def workspaces_of(stored: str | None) -> tuple[str, ...] | None:
 
 @room.command(
     "system.token.list",
-    also="tokens token.list",
+    also="tokens token.list token",
     role=Role.OPERATOR,
     needs_workspace=False,
     example=ListTokens(),
@@ -152,7 +152,7 @@ def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
 
 @room.command(
     "system.token.revoke",
-    also="system.token.delete token.revoke system.token.remove",
+    also="system.token.delete token.revoke system.token.remove revoke",
     writes=True,
     destructive=True,
     role=Role.OPERATOR,

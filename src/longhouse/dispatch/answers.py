@@ -47,6 +47,7 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
     warnings: list[dict[str, Any]] = [msgspec.to_builtins(w) for w in tx.warnings]
     if prepared.taught:
         warnings.append(prepared.taught)
+    warnings += [_warning("BUDGET_MAX_CLAMPED", *told) for told in prepared.budget.clamps()]
     if outcome.replayed:
         warnings.append(
             _warning("ALREADY_DONE", "this key was used before; nothing was written again")
@@ -72,6 +73,7 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
             size=size,
             keeps=command.reveals,
             whole=command.whole,
+            rederive=tx.rederive,
         )
         warnings += [_warning(code, *_BUDGET_TEXT[code]) for code in fitted.codes]
     whole = envelope(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.envelope import Answer
@@ -16,7 +16,33 @@ from longhouse.kernel.values import Request
 from longhouse.store.sequence import sql
 from longhouse.store.tx import Call, Refused, Tx, Wait
 
-__all__ = ["Caller", "ClientSession", "HandlerOutcome", "Observer", "Prepared", "settled"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = [
+    "Caller",
+    "ClientSession",
+    "HandlerOutcome",
+    "Observer",
+    "OwnTurns",
+    "Prepared",
+    "settled",
+]
+
+
+class OwnTurns:
+    """The turns of a caller who shares its event loop with no one: always at once."""
+
+    async def take(self, *, begun: bool = False) -> None:
+        """Return when the caller may compute; `begun` for a call that did so before."""
+
+    def charge(self, used_s: float) -> None:
+        """Count what was computed for the caller in several rounds of the loop."""
+
+    def line_up(self, moved: asyncio.Future[None]) -> None:
+        """Resolve a future when the caller may compute."""
+        if not moved.done():
+            moved.set_result(None)
 
 
 class ClientSession:
@@ -50,7 +76,7 @@ class Caller:
     `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
     default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
     is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls. `runner` is true for a token made for a runner, `client` for that of a client that the
+    calls; `turns` says when a call may compute in an event loop that serves many. `runner` is true for a token made for a runner, `client` for that of a client that the
     person set up on this machine. Setting `revoked` ends those waits. A `large` request is decoded
     outside the event loop.
     """
@@ -66,6 +92,7 @@ class Caller:
         "runner",
         "said",
         "session",
+        "turns",
         "waits",
         "workspaces",
     )
@@ -83,7 +110,9 @@ class Caller:
         waits: AbstractContextManager[None] | None = None,
         runner: bool = False,
         client: bool = False,
+        turns: OwnTurns | None = None,
     ) -> None:
+        self.turns = turns or OwnTurns()
         self.runner = runner
         self.client = client
         self.waits = waits or nullcontext()

@@ -15,7 +15,7 @@ from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
-from longhouse.kernel.budget import Budget
+from longhouse.kernel.budget import PROFILES, Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.effort import Allowance, Overdrawn, allowance_here, within
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from longhouse.dispatch.meaning import Lesson
+    from longhouse.dispatch.waits import Waits
 
 __all__ = ["LOOP_UNITS", "Dispatcher"]
 
@@ -74,7 +75,8 @@ class Dispatcher:
         self._settled: set[str] = set()
         self._larger: set[tuple[str, str]] = set()
         """Reads that were too much for the loop last time, by workspace and command."""
-        self._waits: dict[asyncio.Event, Caller] = {}
+        self._waits: dict[asyncio.AbstractEventLoop, Waits] = {}
+        """The event loops in which calls wait."""
         self._ending = False
 
     def call(self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()) -> Answer:
@@ -139,14 +141,13 @@ class Dispatcher:
         Call it in the event loop.
         """
         self._ending = True
-        for moved in self._waits:
-            moved.set()
+        for waits in self._waits.values():
+            waits.end()
 
     def end_revoked_waits(self) -> None:
         """Refuse the calls that wait under a revoked token. Call it in the event loop."""
-        for moved, caller in self._waits.items():
-            if caller.revoked:
-                moved.set()
+        for waits in self._waits.values():
+            waits.end(lambda caller: caller.revoked)
 
     def portal(self, tool: str, arguments: Any, caller: Caller) -> Answer:
         """Run one portal call; a malformed one is answered with an error."""
@@ -201,11 +202,15 @@ class Dispatcher:
             raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
         writes = command.writes_given(args)
         require_role(command, caller, writes=writes)
-        check_json(args)
+        blank = check_json(args)
         own, common, budget, request, taught = understood(command, args, lessons, _budget)
         if taught and command.writes_given(own) != writes:
             writes = not writes  # an argument that makes it a write had another name
             require_role(command, caller, writes=writes)
+        if blank:
+            from longhouse.kernel.blanks import refuse_blanks
+
+            refuse_blanks(command, {**args, **own})
         prepared = Prepared(
             command,
             caller,
@@ -249,6 +254,8 @@ class Dispatcher:
 
                 for other in spellings(name):  # a label that reads like another's name
                     vouch(tx, other)
+        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
+            self._settled.add(tx.workspace)
         if key:
             before = recall(tx, key, command, request)
             if before is not None:
@@ -256,8 +263,6 @@ class Dispatcher:
                 return outcome
         if prepared.writes and self.facts.project_guard and tx.workspace not in self._bound:
             tx.run(sql.workspace_set_guard, guard=self.facts.project_guard)
-        if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
-            self._settled.add(tx.workspace)
         if prepared.writes and tx.last_seq() == 0:
             from longhouse.dispatch.new_workspaces import welcome
 
@@ -330,6 +335,7 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
+            await prepared.caller.turns.take(begun=True)
             return outcome
         key = workspace, prepared.command.cmd
         if self.db.engine.local and not prepared.command.slow and key not in self._larger:
@@ -377,24 +383,19 @@ class Dispatcher:
         """Sleep until the workspace changes, the time is up, or the wait is ended."""
         import asyncio
 
-        workspace, after = prepared.workspace, prepared.seen
+        if self._ending or prepared.caller.revoked:
+            return
         loop = asyncio.get_running_loop()
-        moved = asyncio.Event()
+        waits = self._waits.get(loop)
+        if waits is None:
+            from longhouse.dispatch.waits import Waits
 
-        def hear(name: str, seq: int) -> None:
-            if name == workspace and seq > after:
-                loop.call_soon_threadsafe(moved.set)
-
-        end = self.db.wakeups.listen(hear)
-        self._waits[moved] = prepared.caller
+            waits = self._waits[loop] = Waits(self.db.wakeups)
         try:
-            over = self._ending or prepared.caller.revoked
-            if not over and not self.db.wakeups.wait(workspace, after, 0):
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(moved.wait(), timeout_s)
+            await waits.until_moved(prepared.workspace, prepared.seen, timeout_s, prepared.caller)
         finally:
-            del self._waits[moved]
-            end()
+            if not waits:
+                self._waits.pop(loop, None)
 
     async def _finish_async(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Answer:
         """The same for event loops: a large answer is built on a thread."""
@@ -480,13 +481,16 @@ def _portal(name: str) -> str | None:
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """The requested budget; a command may define some of these arguments itself."""
+    """The requested budget; a command may define some of these arguments itself.
+
+    A size over the cap is lowered in the command's own arguments too.
+    """
 
     def asked(knob: str) -> int | None:
         value = own.get(knob, getattr(common, knob, None))
         return value if type(value) is int else None
 
-    return Budget.of(
+    budget = Budget.of(
         common.budget_profile or command.profile,
         max_chars=asked("max_chars"),
         context_budget=asked("context_budget"),
@@ -494,3 +498,7 @@ def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
         max_lines=common.max_lines,
         limit=asked("limit"),
     )
+    for knob, _ in budget.clamped:
+        if knob in own:
+            own[knob] = PROFILES[budget.profile].cap(knob)
+    return budget

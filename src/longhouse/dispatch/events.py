@@ -24,6 +24,7 @@ __all__ = [
     "frame_of",
     "log_page",
     "log_stretch",
+    "refuse_namesake",
     "sse",
 ]
 
@@ -80,6 +81,14 @@ def sse(name: str, seq: int, data: bytes) -> bytes:
     """JSON as a server-sent event; a name that the format cannot carry becomes `log`."""
     name = name if _NAME.match(name) else "log"
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, name.encode(), data)
+
+
+def refuse_namesake(tx: Tx) -> None:
+    """Refuse the log of another project's workspace that has the name of this project's."""
+    if tx.facts.shares_database:
+        from longhouse.store.projects import settle_project
+
+        settle_project(tx)
 
 
 def log_page(tx: Tx, after: int, limit: int, subject: str | None = None) -> tuple[list[Row], int]:

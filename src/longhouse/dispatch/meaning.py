@@ -6,7 +6,8 @@ understood for what. Reads and additive writes then run and teach; anything else
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,15 +23,23 @@ from longhouse.kernel.errors import (
 )
 from longhouse.kernel.names import said_as, snake
 from longhouse.kernel.registry import Command, Registry
-from longhouse.kernel.schema import Common, args_schema, takes
+from longhouse.kernel.schema import Common, args_schema, required_args, takes
 from longhouse.kernel.synonyms import fields_for, values_for
 from longhouse.kernel.units import Unclear, measured, unit_of
 from longhouse.kernel.values import Request
 
-__all__ = ["Lesson", "ask_back", "choose", "fit", "teach"]
+__all__ = ["Lesson", "ask_back", "choose", "fit", "teach", "unclear"]
 
 _COMMON = tuple(Common.__struct_fields__)
 _IDS = {"TASK-": "task", "PLAN-": "plan"}
+_KINDS = frozenset({"TASK", "PLAN", "JOB", "PROC"})
+_SHOWN_ID = re.compile(r'"([A-Z]{3,4})-001"')
+_TEXTS = frozenset({"title", "text", "note", "prompt", "message", "content", "body", "description"})
+_ANY_NAME = frozenset({"id", "name", "target", "ref", "item", "object"})
+"""Names that say nothing of what is named; an id does."""
+_ANY_ID = re.compile(r"[A-Z]{2,9}-[A-Z0-9]{1,15}|[\w.-]{1,40}@[0-9]{1,16}")
+_SHORT_ID = re.compile(r"(?:(?P<kind>[A-Za-z]{2,9})[-_ ]?)?#?(?P<number>[0-9]{1,12})")
+_ID_PATTERN = re.compile(r"\\A([A-Z]{2,9})-(?:\(\?:)?\[0-9\]\{3")
 
 
 class Lesson(NamedTuple):
@@ -59,12 +68,32 @@ def choose(
         return None
     least = min(rank for rank, _, _ in ranked)
     best = [(command, preset) for rank, command, preset in ranked if rank == least]
-    if len(best) > 1:
+    if len(best) > 1 and not least[0]:  # arguments that no read takes may mean the write
         best = [one for one in best if not one[0].writes]
     if len(best) != 1:
         return None
     command, preset = best[0]
     return command, {**preset, **args}
+
+
+def unclear(
+    error: LonghouseError,
+    found: Iterable[tuple[int, Command, Mapping[str, Any]]],
+    args: Mapping[str, Any],
+) -> LonghouseError:
+    """The refusal of a word, with the commands that it may mean, if they are several.
+
+    `open` is meant only if something is named that could be opened.
+    """
+    if error.hints and error.hints[0].get("nearest") == "open":
+        if not any(_is_id(value) for value in args.values()):
+            error.hints[0]["nearest"] = None
+            error.recovery = "list the tool's commands with system.cmd.list"
+        return error
+    meant = [command.how for _, command, _ in sorted(found, key=lambda one: one[0])][:4]
+    if len(meant) > 1:
+        error.recovery = f"it may mean {', '.join(meant[:-1])} or {meant[-1]}"
+    return error
 
 
 def _misfit(command: Command, args: Mapping[str, Any]) -> tuple[int, int]:
@@ -73,6 +102,7 @@ def _misfit(command: Command, args: Mapping[str, Any]) -> tuple[int, int]:
         fitted, _ = fit(command, dict(args))
         known = {*command.fields(), *_COMMON, "target"}
         strange = sum(name not in known for name in fitted)
+        strange += sum(_is_of_another_kind(command, name, one) for name, one in fitted.items())
         wrong = sum(
             name in known and not takes(command, name, value) for name, value in fitted.items()
         )
@@ -93,7 +123,7 @@ def fit(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], list[Le
     if all(name in command.fields() and takes(command, name, args[name]) for name in args):
         return args, []
     made: dict[str, Any] = {}
-    lessons: list[Lesson] = []
+    args, lessons = _composed(command, args)
     for name, value in args.items():
         if value is None:
             made[name] = None
@@ -102,10 +132,10 @@ def fit(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], list[Le
             lessons.append(Lesson("argument", name, "nothing, as this read needs none"))
             continue
         if (inside := _inside(command, name)) is not None:
-            outer, implied = inside
-            made[outer] = {**(args.get(outer) or {}), **made.get(outer, {}), name: value}
+            outer, inner, implied = inside
+            made[outer] = {**(args.get(outer) or {}), **made.get(outer, {}), inner: value}
             made.update({k: v for k, v in implied.items() if k not in args})
-            lessons.append(Lesson("argument", name, f"{outer}.{name}"))
+            lessons.append(Lesson("argument", name, f"{outer}.{inner}"))
             continue
         field, item = _understood(command, name, value, args)
         if field in made or (field != name and field in args):
@@ -120,6 +150,19 @@ def fit(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], list[Le
         elif item != value and not _same_choice(item, value):
             lessons.append(Lesson("value", _shown(name, value), _shown(field, item)))
     return made, lessons
+
+
+def _composed(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], list[Lesson]]:
+    """The arguments with the parts of one object, given beside each other, put into it."""
+    for field, words in _parts(command.request).items():
+        parts = {name: words[said] for name in args if (said := snake(name)) in words}
+        parts = {name: part for name, part in parts.items() if name not in command.fields()}
+        if field in args or len(parts) < 2 or len({*parts.values()}) < len(parts):
+            continue
+        made = {part: args[name] for name, part in parts.items()}
+        lessons = [Lesson("argument", n, f"{field}.{part}") for n, part in parts.items()]
+        return {**{k: v for k, v in args.items() if k not in parts}, field: made}, lessons
+    return args, []
 
 
 def _understood(
@@ -144,9 +187,28 @@ def _understood(
             hints=[{"kind": "unit", "field": name[:120], "nearest": unclear.field}],
         ) from None
     if known:
-        return name, _repaired(command, name, value)
+        fixed = _repaired(command, name, value, said)
+        if takes(command, name, fixed) is not False:
+            return name, fixed
+        other = _other(command, said, value, args)
+        return (other, _repaired(command, other, value, said)) if other else (name, fixed)
     field = _field(command, said, value, args)
-    return (field, _repaired(command, field, value)) if field else (name, value)
+    if field is None:
+        return name, value
+    fixed = _repaired(command, field, value, said)
+    if not takes(command, field, fixed) and (other := _other(command, field, value, args)):
+        return other, value
+    return field, fixed
+
+
+def _other(command: Command, said: str, value: Any, args: Mapping[str, Any]) -> str | None:
+    """The only field left for a value which the field of that name does not take."""
+    kind = next((k for p, k in _IDS.items() if isinstance(value, str) and value.startswith(p)), "")
+    if kind in command.fields() and kind not in args:
+        return kind
+    required = required_args(command) - {*args}
+    fitting = [one for one in fields_for(said, required) if takes(command, one, value)]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _field(command: Command, said: str, value: Any, args: Mapping[str, Any]) -> str | None:
@@ -158,10 +220,16 @@ def _field(command: Command, said: str, value: Any, args: Mapping[str, Any]) -> 
     declared = said_as(said, command.request)
     if kind in own and kind not in args and (set(declared) & set(_IDS.values()) or said == "id"):
         return kind
+    if said in _ANY_NAME and isinstance(value, str) and value.partition("-")[2]:
+        named = [one for one in own if _kind_of_id(command, one) == value.partition("-")[0]]
+        if len(named) == 1 and named[0] not in args:
+            return named[0]
     found: list[str] = []
     for names in (declared, [*fields_for(said, own)], said_as(said, Common)):
         free = [one for one in dict.fromkeys(names) if one not in args and not _is_time(one)]
-        found += [one for one in free if one in own]
+        free = [one for one in free if not (_is_id(value) and _is_text(command, one))]
+        own_words = {*declared, said.removesuffix("_id")}
+        found += [o for o in free if o in own_words and _may_be_wrong(command, o, value)]
         fitting = [one for one in free if takes(command, one, _repaired(command, one, value))]
         if len(fitting) == 1:
             return fitting[0]
@@ -182,13 +250,34 @@ def _inside(command: Command, name: str) -> tuple[str, dict[str, Any]] | None:
     return _objects(command.request).get(snake(name))
 
 
-def _repaired(command: Command, name: str, value: Any) -> Any:
+def _may_be_wrong(command: Command, name: str, value: Any) -> bool:
+    """Whether a value that the field does not take may be meant for it nevertheless."""
+    chosen = _has_choices(command, name) or _kind_of_id(command, name) is not None
+    return chosen or _is_id(value) or not isinstance(value, str)
+
+
+def _is_text(command: Command, name: str) -> bool:
+    """Whether a field holds what somebody writes, and no id of something."""
+    return name in _parts(command.request) or name.rpartition("_")[2] in _TEXTS
+
+
+def _is_id(value: Any) -> bool:
+    """Whether a value names a record, and so is not the text of one."""
+    return isinstance(value, str) and _ANY_ID.fullmatch(value) is not None
+
+
+def _repaired(command: Command, name: str, value: Any, said: str = "") -> Any:
     """The value as the field takes it, if it has one reading; else the value itself."""
     if takes(command, name, value):
         return value
     if isinstance(value, list):
         items = [_repaired_item(command, name, item) for item in value]
-        return items if takes(command, name, items) else value
+        if takes(command, name, items):
+            return items
+        only = _repaired(command, name, value[0], said) if len(value) == 1 else None
+        return only if only is not None and takes(command, name, only) else value
+    if said != "pid" and (found := _written_out(command, name, value)):
+        return found
     if takes(command, name, [value]):
         return [value]
     if not isinstance(value, str):
@@ -201,6 +290,37 @@ def _repaired(command: Command, name: str, value: Any) -> Any:
     tries = [*values_for(value, any_case=_has_choices(command, name))]
     good = [one for one in (*tries, *([one] for one in tries)) if takes(command, name, one)]
     return good[0] if len({str(one).lower() for one in good}) == 1 else value
+
+
+def _written_out(command: Command, name: str, value: Any) -> str | None:
+    """The id that `task-1`, `#1` or `1` stands for, where only ids of one kind are taken."""
+    short = _SHORT_ID.fullmatch(str(value)) if isinstance(value, str | int) else None
+    kind = _kind_of_id(command, name)
+    if not short or not kind or (short["kind"] or kind).upper() != kind:
+        return None
+    whole = f"{kind}-{int(short['number']):03d}"
+    return whole if takes(command, name, whole) else None
+
+
+def _is_of_another_kind(command: Command, name: str, value: Any) -> bool:
+    """Whether this is the id of a task, say, where the ids of processes are taken."""
+    if not isinstance(value, str) or not (kind := _SHORT_ID.fullmatch(value)):
+        return False
+    return bool(kind["kind"]) and kind["kind"].upper() in _KINDS - {*_kinds_shown(command, name)}
+
+
+@cache
+def _kinds_shown(command: Command, name: str) -> frozenset[str]:
+    field = args_schema(command)["properties"].get(name, {})
+    shown = frozenset(_SHOWN_ID.findall(msgspec.json.encode(field).decode()))
+    return shown or _KINDS
+
+
+@cache
+def _kind_of_id(command: Command, name: str) -> str | None:
+    field = msgspec.json.encode(args_schema(command)["properties"].get(name, {})).decode()
+    kinds = set(_ID_PATTERN.findall(field))
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _repaired_item(command: Command, name: str, item: Any) -> Any:
@@ -218,15 +338,25 @@ def _has_choices(command: Command, name: str) -> bool:
 
 
 @cache
-def _objects(request: type[msgspec.Struct]) -> dict[str, tuple[str, dict[str, Any]]]:
+def _objects(request: type[msgspec.Struct]) -> dict[str, tuple[str, str, dict[str, Any]]]:
     """The names that belong inside one of the command's objects, declared with `holds`."""
-    found: dict[str, tuple[str, dict[str, Any]]] = {}
-    shape = types.type_info(request)
-    for field in getattr(shape, "fields", ()):
-        if isinstance(field.type, types.Metadata):
-            for name, implied in (field.type.extra or {}).get("holds", {}).items():
-                found[name] = field.encode_name, implied
-    return found
+    return {
+        name: (field, given.get("", name), {k: v for k, v in given.items() if k})
+        for field, names in _declared(request, "holds")
+        for name, given in names.items()
+    }
+
+
+@cache
+def _parts(request: type[msgspec.Struct]) -> dict[str, dict[str, str]]:
+    """The words for the parts of each of the command's objects, declared with `made_of`."""
+    return dict(_declared(request, "made_of"))
+
+
+def _declared(request: type[msgspec.Struct], what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for field in getattr(types.type_info(request), "fields", ()):
+        if isinstance(field.type, types.Metadata) and (field.type.extra or {}).get(what):
+            yield field.encode_name, field.type.extra[what]
 
 
 def _same_choice(item: Any, value: Any) -> bool:

@@ -51,6 +51,9 @@ def unwrap(registry: Registry, tool: str, arguments: Any) -> PortalCall:
     if tool in registry.commands:
         return _flat(registry.commands[tool], envelope)
     args, lessons = _inner(envelope)
+    if cmd is None and (op or "call").strip().lower() == "call" and _names(registry, tool, args):
+        cmd = envelope["cmd"] = args["cmd"]
+        args, lessons = _without_cmd(args, lessons)
     try:
         command = registry.route(tool, op, cmd)
     except (UnknownOp, UnknownCmd) as error:
@@ -70,7 +73,7 @@ def _guessed(
     error: LonghouseError,
 ) -> PortalCall:
     """The call of an op or a cmd that is not ours but means one command; else raises the error."""
-    from longhouse.dispatch.meaning import Lesson, choose  # only guesses need it
+    from longhouse.dispatch.meaning import Lesson, choose, unclear  # only guesses need it
 
     op, cmd = (str(envelope.pop(name, None) or "").strip() for name in ("op", "cmd"))
     part, word = ("op", op) if op and op.lower() != "call" else ("cmd", cmd)
@@ -78,7 +81,8 @@ def _guessed(
     extra = {"cmd": cmd} if part == "op" and cmd else {}
     found = choose(registry, tool, word, {**extra, **beside, **args}) if word else None
     if found is None:
-        raise error
+        meant = registry.called(tool, word) if word else []
+        raise unclear(error, meant, {**beside, **args})
     command, given = found
     kept = {k: v for k, v in envelope.items() if k in _ENVELOPE}
     own = {k: v for k, v in given.items() if k not in beside}
@@ -86,6 +90,22 @@ def _guessed(
         _same_command(command, own.pop("cmd"))
     taught = [*lessons, Lesson(part, f"{part}={word[:80]}", command.how)]
     return PortalCall(command.cmd, *_joined(command, {**kept, **beside}, own, taught))
+
+
+def _names(registry: Registry, tool: str, args: dict[str, Any]) -> bool:
+    """Whether `args` names a command of the tool in `cmd`, which belongs beside it."""
+    said = args.get("cmd")
+    known = registry.known(said.strip().lower()) if isinstance(said, str) else None
+    return known is not None and known.portal == tool
+
+
+def _without_cmd(
+    args: dict[str, Any], lessons: list[Lesson]
+) -> tuple[dict[str, Any], list[Lesson]]:
+    from longhouse.dispatch.meaning import Lesson
+
+    rest = {name: item for name, item in args.items() if name != "cmd"}
+    return rest, [*lessons, Lesson("beside", "cmd in args", "beside args")]
 
 
 def _inner(envelope: dict[str, Any]) -> tuple[dict[str, Any], list[Lesson]]:

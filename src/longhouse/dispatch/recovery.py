@@ -79,7 +79,7 @@ def mend(
     """
     corrected = _corrected(facts, error, failed)
     found = [*error.suggest, *corrected]
-    if any(_is_whole(one) for one in corrected):
+    if any(_is_whole(one) for one in found):
         return found
     has_session = caller is not None and caller.session is not None
     given = failed.given(failed.command) or {}
@@ -156,7 +156,7 @@ def _again(
     required = [n for n in command.fields() if n in required_args(command)]
     missing += [name for name in required if name not in kept]
     missing = list(dict.fromkeys(missing))
-    if action == _ARGUMENT and not missing and kept == given:
+    if action == _ARGUMENT and not missing and kept in (given, _as_understood(command, given)):
         return []  # it is the call that was refused
     try:
         own, common = split_common(command, kept)
@@ -171,6 +171,14 @@ def _again(
             common=msgspec.to_builtins(common),
         )
     ]
+
+
+def _as_understood(command: Command, given: Args) -> Args | None:
+    """The call that was made of this one, if it was understood before it was refused."""
+    try:
+        return aim(command, fit(command, given)[0])
+    except LonghouseError:
+        return None
 
 
 def _why(missing: list[str], changes: Args | None) -> str:

@@ -43,7 +43,7 @@ def require_role(command: Command, caller: Caller, *, writes: bool) -> None:
             recovery=f"ask the person who runs this store, or an agent with the {needed} role, to "
             f"do it; or use a token from `longhouse token create --role {needed}` (for a client "
             f"set up by `longhouse init`: `longhouse init --role {needed}`)",
-        )
+        ).asking(f"role:{needed}")
 
 
 def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: bool) -> Speaker:

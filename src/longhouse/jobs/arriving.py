@@ -41,7 +41,7 @@ def arrive(tx: Tx, arrival: Arrival) -> Iterator[HeldBack]:
 
 def _settle(tx: Tx, row: Row, arrival: Arrival) -> bool:
     """Return an unfinished job to the queue, held or not; False if it was left as it was."""
-    if row["changes"] is not None or (row["status"] == "QUEUED" and not arrival.hold):
+    if row["status"] == "QUEUED" and (row["changes"] is not None or not arrival.hold):
         return False
     deps = dependencies_of(tx, row["n"])
     seq = tx.seqs(1)

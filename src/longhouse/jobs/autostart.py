@@ -269,7 +269,7 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
         raise Forbidden(
             "automatic start of runners is disabled here: runner_autostart is off",
             recovery="ask a manager, or the server's operator, to run `longhouse runner`",
-        )
+        ).asking("role:manager")
     there = presence.counted(tx)
     served = _is_served(Prospects(tx), waiting_needs(tx))
     if wanted(tx).root is None:

@@ -37,7 +37,7 @@ def held(row: Row) -> tuple[str, str]:
 
 @room.command(
     "jobs.apply",
-    also="land drop.changes",
+    also="land drop.changes merge",
     writes=True,
     example=ApplyChanges(job="JOB-001"),
 )
@@ -48,7 +48,7 @@ def apply_changes(tx: Tx, req: ApplyChanges) -> Moved:
         raise Forbidden(
             f"job: only its runner or a manager may settle the changes of {req.job}",
             recovery=f"ask a manager to run: {apply_line(req.job)}",
-        )
+        ).asking("role:manager")
     dropped = req.outcome == "dropped"
     summary = f"{before['summary'] or ''}\n\n{DROPPED}".strip() if dropped else before["summary"]
     seq = tx.seqs(1)

@@ -46,7 +46,7 @@ class RoutingRefused(Conflict):
 
 @room.command(
     "jobs.claim",
-    also="take grab accept pull start",
+    also="take grab accept pull start pick next dequeue",
     writes=True,
     additive=True,
     example=ClaimJob(job="JOB-001", runner_id="runner-1"),
@@ -54,7 +54,8 @@ class RoutingRefused(Conflict):
 )
 def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
     """Claim a job or, without `job`, the next one that this runner may run."""
-    require_bound(tx, req.projects)
+    if req.projects is not None or req.agent_digest:  # a program will work on it, somewhere
+        require_bound(tx, req.projects)
     chooser = Chooser(tx, req.runner_id)
     before = _named(tx, req, req.job, chooser) if req.job else _next(tx, req, chooser)
     while before is not None and (why := hold_back(tx, before)):

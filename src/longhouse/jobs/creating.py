@@ -58,7 +58,10 @@ NOT_YET: dict[str, Any] = {
 
 @room.command(
     "jobs.create",
-    also="new add submit run queue enqueue delegate dispatch launch execution.rpc",
+    also=(
+        "new add submit run queue enqueue delegate dispatch launch execution.rpc jobs.agent.spawn "
+        "subagent jobs.spawn.agent jobs.job.start"
+    ),
     op="create",
     writes=True,
     additive=True,

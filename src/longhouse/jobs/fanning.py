@@ -93,7 +93,7 @@ def fan_out(tx: Tx, req: FanOut) -> FannedOut:
 
 @room.command(
     "tasks.macro.merge.report",
-    also="tasks.merge.report jobs.report.merge jobs.merge",
+    also="tasks.merge.report jobs.report.merge",
     writes=True,
     additive=True,
     example=MergeReport(jobs=["JOB-001", "JOB-002"]),

@@ -38,4 +38,4 @@ def must_lead(tx: Tx, row: Row, what: str) -> None:
             f"job: {job} was created by another caller: only {leaders_of(row)} may {what} it",
             recovery=f"ask {to}, for example with agents.send; if you created it, register with "
             "agents.register and pass agent_id, so that you are known in your next session too",
-        )
+        ).asking(row["creator_agent"] or "role:manager")

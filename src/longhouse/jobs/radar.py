@@ -54,7 +54,7 @@ QUIET_AFTER_S = 600
 
 @room.command(
     "jobs.radar",
-    also="inbox dashboard overview attention watch status runners",
+    also="inbox dashboard overview attention watch status runners workers",
     op="radar",
     writes_with=("reply_job", "reply_message"),
     example=ShowRadar(),

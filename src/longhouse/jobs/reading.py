@@ -50,7 +50,10 @@ def list_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
 
 @room.command(
     "jobs.list",
-    also="ls all search query",
+    also=(
+        "ls all search query queue pending:status=QUEUED queued:status=QUEUED "
+        "running:status=RUNNING failed:status=FAILED"
+    ),
     op="list",
     example=ListJobs(status="QUEUED"),
     lines=list_lines,
@@ -133,7 +136,7 @@ def tail_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
 
 @room.command(
     "jobs.tail",
-    also="logs log events follow history output",
+    also="logs log events follow history output stdout",
     example=TailJob(job="JOB-001"),
     lines=tail_lines,
     trim=[

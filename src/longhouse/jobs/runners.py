@@ -48,7 +48,8 @@ MOST = 200
 )
 def heartbeat(tx: Tx, req: RunnerHeartbeat) -> Heard:
     """Renew a runner's lease and report what it can run."""
-    require_bound(tx, req.projects)
+    if req.projects is not None:
+        require_bound(tx, req.projects)
     notice(tx)
     before = tx.one(sql.lease_one, runner_id=req.runner_id)
     offer = {

@@ -62,7 +62,7 @@ class JobThread:
 
 @room.command(
     "jobs.cancel",
-    also="stop kill abort delete remove",
+    also="stop kill abort delete remove terminate",
     writes=True,
     destructive=True,
     example=CancelJob(job="JOB-001", reason="no longer needed"),

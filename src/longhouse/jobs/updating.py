@@ -31,7 +31,7 @@ _SPEC = ("executor", "executor_profile", "paths")
     "jobs.update",
     writes=True,
     role=Role.MANAGER,
-    also="edit change correct amend modify",
+    also="edit change correct amend modify jobs.set.priority rename",
     example=UpdateJob(job="JOB-001", priority="HIGH", reason="the release waits for it"),
 )
 def update_job(tx: Tx, req: UpdateJob) -> Moved:

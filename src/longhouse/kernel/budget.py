@@ -7,7 +7,7 @@ length of the serialized result without its `budget` field. A credential shown o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -43,6 +43,9 @@ class Budget(msgspec.Struct, frozen=True):
     max_bytes: int | None = None
     max_lines: int | None = None
     explicit: bool = False
+    profile: str = "default"
+    clamped: tuple[tuple[str, int], ...] = ()
+    """The sizes asked for that were over the profile's cap, which was used instead."""
 
     @classmethod
     def of(
@@ -55,20 +58,39 @@ class Budget(msgspec.Struct, frozen=True):
         limit: int | None = None,
         context_budget: int | None = None,
     ) -> Budget:
-        """The requested budget; raises BudgetExceeded if it is over the profile's cap."""
+        """The requested budget: sizes over the profile's cap are lowered to it.
+
+        More rows than the profile allows raise BudgetExceeded: a page of another size has another
+        cursor, so the caller should choose it.
+        """
         if max_chars is max_bytes is max_lines is limit is context_budget is None:
             return _UNASKED[profile]
+        allowed = PROFILES[profile]
+        if limit is not None and limit > allowed.limit:
+            raise _exceeded("limit", limit, profile)
         knobs = {"max_chars": max_chars, "context_budget": context_budget, "max_bytes": max_bytes}
-        for knob, asked in (*knobs.items(), ("limit", limit)):
-            if asked is not None and asked > PROFILES[profile].cap(knob):
-                raise _exceeded(knob, asked, profile)
-        chars = [n for n in (max_chars, context_budget) if n is not None]
+        asked = {knob: size for knob, size in knobs.items() if size is not None}
+        chars = [size for knob, size in asked.items() if knob != "max_bytes"]
         return cls(
-            max_chars=min(chars, default=PROFILES[profile].max_chars),
-            max_bytes=max_bytes,
+            max_chars=min([*chars, allowed.max_chars]),
+            max_bytes=None if max_bytes is None else min(max_bytes, allowed.cap("max_bytes")),
             max_lines=max_lines,
             explicit=bool(chars) or not (max_bytes is max_lines is None),
+            profile=profile,
+            clamped=tuple((k, size) for k, size in asked.items() if size > allowed.cap(k)),
         )
+
+    def clamps(self) -> Iterator[tuple[str, str]]:
+        """For each size that was lowered: what was asked and used, and what to do about it."""
+        for knob, size in self.clamped:
+            most = PROFILES[self.profile].cap(knob)
+            wide = [name for name, p in PROFILES.items() if p.cap(knob) > most]
+            wider = next((n for n in wide if PROFILES[n].cap(knob) >= size), None) or max(
+                wide, key=lambda name: PROFILES[name].cap(knob), default=None
+            )
+            said = f"{knob}: {_number(size)} is over the cap of budget_profile={self.profile}"
+            fix = f"use budget_profile={wider} for more" if wider else f"use {knob} <= {most}"
+            yield f"{said}; {most} was used", fix
 
 
 _UNASKED = {name: Budget(max_chars=profile.max_chars) for name, profile in PROFILES.items()}
@@ -78,13 +100,16 @@ def _exceeded(knob: str, asked: int, profile: str) -> BudgetExceeded:
     most = PROFILES[profile].cap(knob)
     wider = next((name for name, p in PROFILES.items() if p.cap(knob) >= asked), None)
     hint = f", or budget_profile={wider}" if wider else ""
-    number = str(asked) if asked < 10**12 else "that"
     return BudgetExceeded(
-        f"{knob}: {number} is over the cap of budget_profile={profile}; fix: {knob}={most}",
+        f"{knob}: {_number(asked)} is over the cap of budget_profile={profile}; fix: {knob}={most}",
         recovery=f"use {knob} <= {most}{hint}",
         knob=knob,
         most=most,
     )
+
+
+def _number(size: int) -> str:
+    return str(size) if size < 10**12 else "that"
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -96,6 +121,13 @@ class Fitted(msgspec.Struct, frozen=True):
 
 _TRUNCATED = len(',"truncated":false')
 
+Rederive = Callable[[Doc], None]
+"""Replaces, in place, what a result concludes from its rows by what the rows left allow."""
+
+
+def _nothing(result: Doc) -> None:
+    """There is nothing to derive again."""
+
 
 def fit(
     result: Doc,
@@ -105,6 +137,7 @@ def fit(
     size: int | None = None,
     keeps: Collection[str] = (),
     whole: bool = False,
+    rederive: Rederive | None = None,
 ) -> Fitted:
     """Cut `result` (built-in values, changed in place) until it fits, and report what was done.
 
@@ -116,7 +149,9 @@ def fit(
     `size` is the result's length in bytes of JSON, where the caller knows it; it saves serializing
     a small result again. The top-level fields named in `keeps` are never cut.
     Nothing of a `whole` result is: half a command line must never reach the program that runs it.
+    `rederive` is called after each cut, so that nothing in the result speaks of what it lost.
     """
+    again = rederive or _nothing
     codes: list[str] = []
     result.pop("budget", None)
     result.setdefault("truncated", False)
@@ -129,13 +164,13 @@ def fit(
         kept = {name: result[name] for name in keeps if name in result}
         sizes = _sizes(result) if "degradation" in result else None
         usual, smallest = _split(trims)
-        minimal = not _trimmed(result, budget, usual)
+        minimal = not _trimmed(result, budget, usual, again)
         if minimal:
             codes.append("BUDGET_MINIMAL")
             if smallest:
-                _trimmed(result, budget, smallest)
+                _trimmed(result, budget, smallest, again)
             else:
-                _minimised(result, budget, usual)
+                _minimised(result, budget, usual, again)
             result.update(kept)
         if sizes is not None:
             _tell(result, sizes, minimal=minimal)
@@ -198,9 +233,10 @@ def _split(trims: Sequence[Trim]) -> tuple[Sequence[Trim], Sequence[Trim]]:
     return trims, ()
 
 
-def _trimmed(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:
+def _trimmed(result: Doc, budget: Budget, trims: Sequence[Trim], again: Rederive) -> bool:
     for trim in trims:
         apply(trim, result, lambda: _fits(result, budget))
+        again(result)
         if _fits(result, budget):
             return True
     return False
@@ -214,7 +250,7 @@ def _identifies(key: str) -> bool:
     return key.endswith(("ref", "id", "cursor", "seq", "offset")) or key.startswith("has_more")
 
 
-def _minimised(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:
+def _minimised(result: Doc, budget: Budget, trims: Sequence[Trim], again: Rederive) -> bool:
     """Reduce the result step by step; True as soon as it fits."""
     for chars in (160, 60, 24):
         _clip_all(result, chars)
@@ -224,11 +260,13 @@ def _minimised(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:
         if isinstance(trim, Pop) and trim.leave:
             emptied = msgspec.structs.replace(trim, leave=0)
             apply(emptied, result, lambda: _fits(result, budget))
+            again(result)
     largest = sorted(_lists(result), key=lambda found: -len(msgspec.json.encode(found[2])))
     for holder, name, _ in largest:
         if _fits(result, budget):
             return True
         empty(holder, name)
+        again(result)
     signal = _signal(result)
     for kept in (_SHOWN, ()):
         if _fits(result, budget):

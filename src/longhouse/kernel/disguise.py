@@ -1,8 +1,9 @@
 """Sees through what hides a secret from a search but not from a reader.
 
-Colors inside a token, zero-width and full-width characters, overstrikes and UTF-16 are undone, and
-spans found in the result are mapped back to the original. Bytes decoded as Latin-1 work as well:
-UTF-8 sequences in them are recognized. Every pattern takes linear time.
+Colors inside a token (also as escapes, `\\u001b[31m`), zero-width and full-width characters,
+overstrikes and UTF-16 are undone, and spans found in the result are mapped back to the original.
+Bytes decoded as Latin-1 work as well: UTF-8 sequences in them are recognized. Every pattern takes
+linear time.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from functools import cached_property
 from typing import NamedTuple
 
 from longhouse.kernel.effort import spend
+from longhouse.kernel.overprint import Painted, moves
 
 __all__ = ["Unmasked", "hides_in_json", "is_disguised", "views"]
 
 _IGNORED = (
-    *((0xAD, 0xAD), (0x300, 0x36F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
+    *((0xAD, 0xAD), (0x300, 0x36F), (0x483, 0x489), (0x591, 0x5BD), (0x600, 0x605)),
+    *((0x610, 0x61A), (0x61C, 0x61C), (0x64B, 0x65F), (0x115F, 0x1160), (0x17B4, 0x17B5)),
     *((0x180B, 0x180F), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x200B, 0x200F)),
-    *((0x202A, 0x202E), (0x2060, 0x206F), (0x20D0, 0x20FF), (0x3164, 0x3164)),
+    *((0x202A, 0x202E), (0x2060, 0x206F), (0x20D0, 0x20FF), (0x3099, 0x309A), (0x3164, 0x3164)),
     *((0xFE00, 0xFE0F), (0xFE20, 0xFE2F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0)),
-    *((0xFFF0, 0xFFFB), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+    *((0xFFF0, 0xFFFB), (0x1BCA0, 0x1BCA3), (0x1D165, 0x1D169), (0x1D173, 0x1D17A)),
+    (0xE0000, 0xE0FFF),
 )
 """Characters that take no place of their own: default-ignorable ones and combining marks."""
 _FORMS = (
@@ -64,16 +68,34 @@ def _encoded(ranges: _Ranges) -> str:
 
 _CUT_OFF = r"[\xc2-\xf4][\x80-\xbf]{0,2}\Z"
 """A UTF-8 sequence whose rest may still arrive."""
-_CSI = r"(?:\x1b\[|(?<![\x80-\xff])\x9b|\xc2\x9b)[0-?]*+[ -/]*+(?:[@-~]|\Z)"
-_STRING = r"\x1b[\]PX^_][^\x07\x1b]*+(?:\x07|\x1b\\|\x1b\Z)?+"
+_ALONE = r"(?<![\x80-\xff])"
+"""Before a byte that is no part of a UTF-8 sequence: there, 0x80 to 0x9f are controls."""
+_C1 = rf"(?:{_ALONE}[\x80-\x9f]+|(?:\xc2[\x80-\x9f])+)"
+_INSIDE = r"[0-?\x00-\x09\x0b\x0c\x0e-\x17\x19\x1c-\x1f\x7f]"
+"""What may stand in a control sequence: its numbers, and controls that a terminal obeys there."""
+_CSI = rf"(?:\x1b\[|{_ALONE}\x9b|\xc2\x9b){_INSIDE}*+[ -/]*+(?:[@-~\x18\x1a]|(?=\x1b)|\Z)"
+_STRING = (
+    rf"(?:\x1b[\]PX^_]|{_ALONE}[\x90\x98\x9d-\x9f]|\xc2[\x90\x98\x9d-\x9f])"
+    r"(?:[^\x07\x1b\x9c\xc2]|\xc2(?!\x9c)|(?<=[\x80-\xff])\x9c)*+"
+    r"(?:\x07|\x1b\\|\x1b\Z|\xc2?\x9c)?+"
+)
 _ESCAPE = r"\x1b[ -/]*+(?:[0-OQ-WYZ`-~\\]|\Z)?+"
+_WRITTEN = (
+    r"\\{1,8}+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|033|e(?=\[)"
+    r"|(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?|03{0,2}|e)?\Z)"
+)
+"""A character as an escape, as JSON and programs' source have it; the last may be cut off."""
+_WRAPPED = r" \r(?=[!-~])"
+"""How a shell's prompt goes on in the next row."""
 _OVERSTRUCK = r"[^\x08\n]\x08"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 _INVISIBLE = f"{_characters(_IGNORED)}|{_encoded(_IGNORED)}|{_CUT_OFF}"
 
 # The quick check: patterns of one character, or of alternatives that each begin with one, are fast.
-_QUICK_ASCII = re.compile(_CONTROL)
-_QUICK = re.compile(f"{_CONTROL[:-1]}\\x9b{_characters((*_IGNORED, *_FORMS))[1:]}")
+_QUICK_ASCII = re.compile(f"{_CONTROL}|{_WRITTEN}|{_WRAPPED}")
+_QUICK = re.compile(
+    f"{_CONTROL[:-1]}{_characters((*_IGNORED, *_FORMS))[1:]}|{_C1}|{_WRITTEN}|{_WRAPPED}"
+)
 _QUICK_ENCODED = re.compile(_encoded((*_IGNORED, *_FORMS)))
 _ENDS_CUT_OFF = re.compile(_CUT_OFF)
 _FORM = re.compile(
@@ -90,6 +112,15 @@ def _form(match: re.Match[str]) -> str:
     return plain if plain.isascii() else match[0]
 
 
+def _written(match: re.Match[str]) -> str:
+    """The character that an escape stands for; nothing for one that is cut off."""
+    said = match[0].lstrip("\\")
+    if said in ("e", "033"):
+        return "\x1b"
+    whole = len(said) == (5 if said[:1] == "u" else 3)
+    return chr(int(said[1:], 16)) if whole else ""
+
+
 class _Step(NamedTuple):
     """A pattern and what replaces it; a text without any of `needs` does not match."""
 
@@ -99,17 +130,24 @@ class _Step(NamedTuple):
 
 
 # Looking at the first character before the alternatives saves most of the time.
-_FIRST = f"(?={_CONTROL[:-1]}\\x9b\\xc2-\\xf4{_characters(_IGNORED)[1:]})"
+_FIRST = f"(?={_CONTROL[:-1]}\\x80-\\x9f\\xc2-\\xf4{_characters(_IGNORED)[1:]})"
 _JOINED = (
+    _Step(re.compile(_WRITTEN), _written, "\\"),
     _Step(re.compile(r"\x00"), "", "\x00"),  # UTF-16 and UTF-32
-    _Step(re.compile(rf"(?=[\x1b\x9b\xc2])(?:{_CSI}|{_STRING}|{_ESCAPE})"), "", "\x1b\x9b"),
+    _Step(
+        re.compile(rf"(?=[\x1b\x90-\x9f\xc2])(?:{_CSI}|{_STRING}|{_ESCAPE})"),
+        "",
+        "\x1b\x90\x98\x9b\x9d\x9e\x9f",
+    ),
     _Step(re.compile(_OVERSTRUCK), "", "\x08"),
-    _Step(re.compile(f"{_FIRST}(?:{_CONTROL}|{_INVISIBLE})"), ""),
+    _Step(re.compile(_WRAPPED), "", "\r"),
+    _Step(re.compile(f"{_FIRST}(?:{_CONTROL}|{_C1}|{_INVISIBLE})"), ""),
     _Step(_FORM, _form),
 )
 """What is hidden inside a secret is removed."""
 _PARTED = (
-    _Step(re.compile(rf"{_FIRST}(?:{_CSI}|\x1b[\]PX^_]?|{_CONTROL}|{_INVISIBLE})"), " "),
+    _Step(re.compile(_WRITTEN), _written, "\\"),
+    _Step(re.compile(rf"{_FIRST}(?:{_CSI}|\x1b[\]PX^_]?|{_CONTROL}|{_C1}|{_INVISIBLE})"), " "),
     _Step(_FORM, _form),
 )
 """What stands next to a secret separates it from other words, and titles and links are kept."""
@@ -191,23 +229,30 @@ def is_disguised(text: str) -> bool:
     )
 
 
-def views(text: str) -> Iterator[Unmasked]:
+def views(text: str, *, painted: bool = True) -> Iterator[Unmasked | Painted]:
     """The other ways to read a text, if there are any."""
     if is_disguised(text):
         yield Unmasked(text, _JOINED)
         yield Unmasked(text, _PARTED)
+    if painted and moves(text):
+        yield Painted(text)
 
 
 _LEADS = {chr(first).encode()[0] for first, _ in (*_IGNORED, *_FORMS)} | {
     chr(last).encode()[0] for _, last in (*_IGNORED, *_FORMS)
 }
 _ORDINARY = bytes(set(range(256)) - _LEADS - set(range(32)) - {127} | set(b"\t\n\r"))
-_IN_BYTES = re.compile(_encoded((*_IGNORED, *_FORMS)).encode("latin-1"))
+_IN_BYTES = re.compile(_encoded((*_IGNORED, *_FORMS, (0x80, 0x9F))).encode("latin-1"))
+_WRITTEN_IN_BYTES = re.compile(_WRITTEN.encode())
+_OVERWRITTEN = re.compile(rb"\\r(?!\\[nr]|\")")
+"""A carriage return within a line, in JSON."""
 
 
 def hides_in_json(raw: bytes) -> bool:
     """Whether a serialized answer may hold disguised text; also for text that is not JSON."""
     if b"\\u00" in raw or b"\\b" in raw:  # control characters, and overstrikes
+        return True
+    if _OVERWRITTEN.search(raw) or _WRITTEN_IN_BYTES.search(raw):
         return True
     marks = raw.translate(None, _ORDINARY)
     if not marks:

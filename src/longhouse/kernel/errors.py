@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from longhouse.kernel.values import Draft, Request
@@ -168,7 +168,7 @@ class InvalidName(InvalidInput):
 
 
 class BudgetExceeded(InvalidInput):
-    """The call asks for more than its budget profile allows."""
+    """The call asks for more rows than its budget profile allows."""
 
     code = "BUDGET_EXCEEDED"
 
@@ -264,11 +264,20 @@ class Unauthenticated(LonghouseError):
 
 
 class Forbidden(LonghouseError):
-    """Your role may not do that."""
+    """Your role may not do that.
+
+    `ask` is who may: an agent, or `role:manager` or `role:operator`, as a message is addressed.
+    """
 
     code = "FORBIDDEN"
     status = 403
     exit_code = 5
+    ask: str | None = None
+
+    def asking(self, to: str) -> Self:
+        """The same refusal, which offers a message to the one who may."""
+        self.ask = to
+        return self
 
 
 class Unreachable(LonghouseError):

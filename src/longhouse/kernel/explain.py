@@ -8,13 +8,14 @@ Expectations and examples come from the JSON schema that callers see, so the two
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.names import field_meant, nearest
+from longhouse.kernel.values import ANY_TEXT
 
 __all__ = ["explain", "sample", "shape", "unknown_argument"]
 
@@ -105,9 +106,17 @@ def _near(value: Any, wanted: Schema, root: Schema) -> Any:
 
 def _is_own(wanted: Schema, root: Schema) -> bool:
     """Whether no example helps: a choice is listed, and a text or an id is the caller's own."""
-    options = [_deref(one, root) for one in wanted.get("anyOf", [wanted])]
-    kinds = [one for one in options if one.get("type") != "null"]
-    return all("enum" in one or one.get("type") == "string" for one in kinds) and bool(kinds)
+    options = [*_options(wanted, root)]
+    return any("enum" in one or one.get("type") == "string" for one in options)
+
+
+def _options(wanted: Schema, root: Schema) -> Iterator[Schema]:
+    """The alternatives of a schema, also those within one another."""
+    wanted = _deref(wanted, root)
+    if "anyOf" not in wanted:
+        yield wanted
+    for one in wanted.get("anyOf", ()):
+        yield from _options(one, root)
 
 
 def _value_at(given: Any, path: str) -> Any:
@@ -122,11 +131,16 @@ def _value_at(given: Any, path: str) -> Any:
 
 
 def unknown_argument(
-    path: str, name: str, known: Iterable[str], *kinds: type[msgspec.Struct]
+    path: str,
+    name: str,
+    known: Iterable[str],
+    *kinds: type[msgspec.Struct],
+    not_meant: Container[str] = (),
 ) -> InvalidInput:
-    """Refuse an unknown argument, and suggest the nearest known one."""
+    """Refuse an unknown argument, and suggest the nearest known one that may be meant."""
     names, place = sorted(known), _join(path, name)
     near = field_meant(name, path, *kinds)
+    near = None if near in not_meant else near
     listed = ", ".join(names) or "none"
     meant = f"; did you mean {near!r}?" if near else ""
     return InvalidInput(
@@ -146,7 +160,7 @@ def shape(schema: Schema, root: Schema) -> str:
         return " or ".join(dict.fromkeys(shapes))
     kind = str(schema.get("type", ""))
     words = _NAMES.get(kind, "a JSON value")
-    if "pattern" in schema:
+    if schema.get("pattern", ANY_TEXT) != ANY_TEXT:
         if said := schema.get("title"):  # words that are clearer than the pattern
             return str(said)
         return f"{words} like {_plain_pattern(schema['pattern'])}"

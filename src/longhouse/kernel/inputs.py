@@ -48,9 +48,12 @@ def is_too_deep(data: bytes) -> bool:
     return bool(brackets)
 
 
-def check_json(args: dict[Any, Any]) -> None:
-    """Refuse any value that could not be stored and returned unchanged; the error says where."""
-    _check(args, "", 0)
+def check_json(args: dict[Any, Any]) -> bool:
+    """Refuse any value that could not be stored and returned unchanged; the error says where.
+
+    True if some text is only white space, which is for its type to judge.
+    """
+    return _check(args, "", 0)
 
 
 def asks_for_lines(arguments: Any) -> bool:
@@ -62,13 +65,15 @@ def asks_for_lines(arguments: Any) -> bool:
     return "lines" in (arguments.get("fmt"), inner.get("fmt"))
 
 
-def _check(value: Any, where: str, depth: int) -> None:
-    kind = type(value)
+def _check(value: Any, where: str, depth: int) -> bool:
+    """Whether the value has a blank text."""
+    kind, blank = type(value), False
     if kind is str:
         _check_text(value, where)
-    elif value is None or kind is bool:
-        return
-    elif kind is int:
+        return value.isspace()  # type: ignore[no-any-return]
+    if value is None or kind is bool:
+        return False
+    if kind is int:
         if not _LOW <= value < _HIGH:
             raise _wrong(where, "a whole number of at most 64 bits", "1")
     elif kind is float:
@@ -84,14 +89,15 @@ def _check(value: Any, where: str, depth: int) -> None:
             if type(key) is not str:
                 raise _wrong(where, "names that are text", '{"name": "value"}')
             _check_text(key, where)
-            _check(inner, f"{where}.{key[:80]}" if where else key[:80], depth + 1)
+            blank |= _check(inner, f"{where}.{key[:80]}" if where else key[:80], depth + 1)
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
             if index % _AT_ONCE == _AT_ONCE - 1:
                 spend(_AT_ONCE)
-            _check(inner, f"{where}[{index}]", depth + 1)
+            blank |= _check(inner, f"{where}[{index}]", depth + 1)
     else:
         raise _wrong(where, "a JSON value", '"text"')
+    return blank
 
 
 def _check_text(text: str, where: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Literal
 
 from longhouse.kernel.errors import Forbidden
 
@@ -20,11 +21,12 @@ RANKS = frozenset(
 _ALIKE = str.maketrans(
     "\u0430\u0251\u03b1\u0432\u0441\u0501\u0435\u0454\u04bb\u043d\u0131\u0456\u0457"
     "\u0458\u043a\u043c\u0578\u043f\u043e\u03bf\u0440\u03c1\u051b\u0433\u0455\u0442"
-    "\u03c4\u03c5\u0475\u03bd\u051d\u0445\u0443\u03b30135",
-    "aaabcdeehhiiijkmnnooppqrsttuvvwxyyoles",
+    "\u03c4\u03c5\u0475\u03bd\u051d\u0445\u0443\u03b3\u0585\ua4f30135",
+    "aaabcdeehhiiijkmnnooppqrsttuvvwxyyoooles",
 )
 """Letters of other scripts, and digits, that look like Latin letters."""
 _ORDINARY = re.compile(r"(?!job)[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+_AROUND = re.compile(r"\A[\W_]+|[\W_]+\Z")
 _JOB = re.compile(r"job[\W_]*([0-9]{1,12})\Z", re.ASCII)
 
 
@@ -38,7 +40,8 @@ def refuse_rank(field: str, name: str) -> None:
 
 
 def is_a_rank(name: str) -> bool:
-    plain = _plain(name)
+    """Whether a label reads like a rank, also with accents or punctuation."""
+    plain = _AROUND.sub("", _plain(name, "NFKD"))
     return plain in RANKS or plain.translate(_ALIKE) in RANKS
 
 
@@ -52,11 +55,11 @@ def spellings(name: str) -> tuple[str, ...]:
     return tuple(sorted((jobs or found) - {name, ""}))
 
 
-def _plain(name: str) -> str:
+def _plain(name: str, form: Literal["NFKC", "NFKD"] = "NFKC") -> str:
     """The name in lower case, with ASCII digits, and without what cannot be seen."""
     seen = (
         str(unicodedata.decimal(char, char))
-        for char in unicodedata.normalize("NFKC", name)
+        for char in unicodedata.normalize(form, name)
         if unicodedata.category(char) not in ("Cc", "Cf", "Mn", "Me")
     )
     return "".join(seen).casefold().strip()

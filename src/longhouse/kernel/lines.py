@@ -9,7 +9,7 @@ parses back to the call it was made from.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -36,6 +36,7 @@ __all__ = [
 _BARE = re.compile(r"[A-Za-z0-9_\-./:@+]+\Z")
 _LITERAL = re.compile(r"(?:true|false|null|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\Z")
 _GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029]")
 _WORD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)=")
 _TOOL = re.compile(r"\s*([a-z][a-z_.]*)(?=\s|\Z)")
@@ -44,7 +45,12 @@ _ENVELOPE = ("op", "cmd", "workspace", "args")
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without control characters."""
+    """The text on one line, without control characters.
+
+    A secret that they disguise is hidden first: without them nothing would recognize it.
+    """
+    if _CONTROLS.search(text):
+        text = redact_text(text)
     return _GAP.sub(" ", text).strip()
 
 
@@ -179,26 +185,55 @@ def _told(trouble: Mapping[str, Any]) -> str:
 
 
 def plain_lines(intent: str, result: Mapping[str, Any]) -> list[str]:
-    """Any result as lines: its scalars on the first line, then one line per row of its lists."""
-    head, rows = [intent], list[str]()
-    for key, item in result.items():
-        if isinstance(item, str | int | float | bool):
-            head.append(f"{key}={_cell(item)}")
+    """Any result as lines: its values on the first line, then one line per row of its lists.
+
+    What is nested is not lost: an object's values have dotted names, and the rows of a list inside
+    a row follow it under the list's name.
+    """
+    cells, lists = _flat(result, counts=True)
+    return [" ".join([intent, *cells]), *_rows(lists, named=len(lists) > 1)]
+
+
+def _flat(
+    row: Mapping[str, Any], prefix: str = "", *, counts: bool = False
+) -> tuple[list[str], list[tuple[str, list[Any]]]]:
+    """The values of an object as cells, and its lists of objects, both under dotted names."""
+    cells, lists = list[str](), list[tuple[str, list[Any]]]()
+    for key, item in row.items():
+        name = f"{prefix}{key}"
+        if isinstance(item, str | int | float):
+            cells.append(f"{name}={_cell(item)}")
         elif isinstance(item, Mapping):
-            head.extend(
-                f"{key}.{k}={_cell(v)}" for k, v in item.items() if isinstance(v, str | int | float)
-            )
+            inner = _flat(item, f"{name}.", counts=counts)
+            cells += inner[0]
+            lists += inner[1]
+        elif isinstance(item, list) and prefix and not any(isinstance(i, Mapping) for i in item):
+            cells += [f"{name}={_cell(value(item))}"] if item else []
         elif isinstance(item, list):
-            head.append(f"{key}={len(item)}")
-            rows.extend(_row(row) for row in item)
-    return [" ".join(head), *rows]
+            lists.append((name, item))
+            cells += [f"{name}={len(item)}"] if counts else []
+    return cells, lists
 
 
-def _row(row: Any) -> str:
-    if not isinstance(row, Mapping):
-        return f"- {clip(str(row), 200)}"
-    cells = (f"{k}={_cell(v)}" for k, v in row.items() if isinstance(v, str | int | float))
-    return "- " + " ".join(cells)
+def _rows(lists: Sequence[tuple[str, list[Any]]], *, named: bool) -> Iterator[str]:
+    for name, rows in lists:
+        mark = f"- {name}:" if named else "-"
+        for row in rows:
+            if not isinstance(row, Mapping):
+                yield f"{mark} {clip(str(row), 200)}"
+                continue
+            cells, inner = _flat(row)
+            plain = [(key, items) for key, items in inner if not any(map(_is_object, items))]
+            cells += [f"{key}={_cell(value(items))}" for key, items in plain if items]
+            yield " ".join([mark, *cells])
+            yield from _rows(
+                [(f"{name}.{key}", items) for key, items in inner if any(map(_is_object, items))],
+                named=True,
+            )
+
+
+def _is_object(item: Any) -> bool:
+    return isinstance(item, Mapping)
 
 
 def cell(text: str, chars: int) -> str:

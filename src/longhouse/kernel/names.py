@@ -24,6 +24,7 @@ __all__ = [
     "also",
     "field_meant",
     "holds",
+    "made_of",
     "nearest",
     "other_names",
     "plain_name",
@@ -31,6 +32,7 @@ __all__ = [
     "portal_of",
     "said_as",
     "snake",
+    "spaced",
 ]
 
 PORTALS = (
@@ -58,14 +60,14 @@ def plain_name(name: str) -> str:
 def other_names(cmd: str, words: str) -> dict[str, dict[str, Any]]:
     """The full names in `words`, and what each implies: `cancel:status=CANCELED`.
 
-    A word without a dot belongs to the command's own family.
+    A word without a dot belongs to the command's own family; `.help` is said in every tool.
     """
     family, dot, _ = cmd.partition(".")
     made: dict[str, dict[str, Any]] = {}
     for word in words.split():
         name, _, implied = word.partition(":")
         field, _, value = implied.partition("=")
-        whole = name if "." in name or not dot else f"{family}.{name}"
+        whole = name.lstrip(".") if "." in name or not dot else f"{family}.{name}"
         made[whole] = {field: {"true": True, "false": False}.get(value, value)} if field else {}
     return made
 
@@ -103,8 +105,21 @@ def also(*words: str) -> Meta:
 
 
 def holds(**names: dict[str, Any]) -> Meta:
-    """Names that belong inside this object, each with the arguments that it implies."""
+    """Names that belong inside this object, each with the arguments that it implies.
+
+    `cmd={"": "command"}` stands inside the object as `command`.
+    """
     return Meta(extra={"holds": names})
+
+
+def made_of(**parts: str) -> Meta:
+    """The parts of this object, each with the other words for it.
+
+    Where two of them stand beside each other in its place, they are the object.
+    """
+    return Meta(
+        extra={"made_of": {w: k for k, words in parts.items() for w in (k, *words.split())}}
+    )
 
 
 def field_meant(word: str, path: str, *kinds: type[msgspec.Struct]) -> str | None:
@@ -126,7 +141,12 @@ def field_meant(word: str, path: str, *kinds: type[msgspec.Struct]) -> str | Non
 
 def snake(word: str) -> str:
     """`jobId` and `job-id` as `job_id`."""
-    return _HUMP.sub("_", word[:80].strip()).replace("-", "_").lower()
+    return spaced(word).replace("-", "_").lower()
+
+
+def spaced(word: str) -> str:
+    """`TodoWrite` as `Todo_Write`."""
+    return _HUMP.sub("_", word[:80].strip())
 
 
 def said_as(word: str, kind: type[msgspec.Struct]) -> list[str]:

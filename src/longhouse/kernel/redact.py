@@ -97,7 +97,7 @@ def is_suspect(raw: bytes) -> bool:
                         return True
     if any(stem in raw and pattern.search(raw) for stem, pattern in _PATTERNS):
         return True
-    if b"\\u00" not in raw and b"\\b" not in raw and not raw.translate(None, _PRINTABLE):
+    if b"\\" not in raw and not raw.translate(None, _PRINTABLE):
         return False  # most answers: nothing in them could disguise anything
     from longhouse.kernel.disguise import hides_in_json
 

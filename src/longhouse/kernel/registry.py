@@ -15,7 +15,7 @@ import msgspec
 from longhouse.kernel.budget import Trim
 from longhouse.kernel.contributions import asks_to_write
 from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp
-from longhouse.kernel.names import PORTALS, nearest, plain_name, portal_named, portal_of
+from longhouse.kernel.names import PORTALS, nearest, plain_name, portal_named, portal_of, spaced
 from longhouse.kernel.values import Draft, Request, Result, kind_of
 
 if TYPE_CHECKING:
@@ -93,9 +93,14 @@ class Command(msgspec.Struct, frozen=True, eq=False):
         return self.writes or asks_to_write(args, self.writes_with)
 
     def may_be_guessed(self, args: Mapping[str, Any]) -> bool:
-        """Whether a call under other names than its own is carried out: it reads, or adds."""
+        """Whether a call under other names than its own is carried out: it reads, or adds.
+
+        One that says nothing but a word, and would act on the task in focus, is asked about.
+        """
         if not self.writes_given(args):
             return True
+        if not args and "task" in self.fields():
+            return False
         return self.additive and not any(args.get(name) for name in _FORCES)
 
     @property
@@ -205,9 +210,12 @@ class Registry:
         another order (3), with another verb (4), without a verb that says no more than its noun, or
         if each of its words alone means the same (5).
         """
+        joined, apart = plain_name(word), plain_name(spaced(word))
+        return self._called(tool, joined) or (self._called(tool, apart) if apart != joined else [])
+
+    def _called(self, tool: str, name: str) -> list[tuple[int, Command, Mapping[str, Any]]]:
         from longhouse.kernel.synonyms import about, is_verb
 
-        name = plain_name(word)
         families = sorted({c.partition(".")[0] for c in self.commands if portal_of(c) == tool})
         first, _, rest = name.partition(".")
         if rest and first in families and first != tool:
@@ -241,12 +249,15 @@ class Registry:
                     continue
                 if not (is_plural(bare) and self.commands[cmd].writes):  # `comments` are read
                     found.setdefault(cmd, (level, implied))
-        verb, _, noun = bare.partition(".")
-        if not found and noun and (adds := verb_adds(verb)) is not None:
+        first, _, rest = bare.partition(".")
+        before, _, last = bare.rpartition(".")
+        for verb, noun in ((first, rest), (last, before)):  # `add_comment`, `comment.add`
+            if found or not noun or (adds := verb_adds(verb)) is None:
+                continue
             for _, command, implied in self._within(tool, families, noun):
                 if command.additive if adds else not command.writes:
                     found[command.cmd] = (5, implied)
-        if not found and noun:  # `tail_logs`: each word alone means the same
+        if not found and rest:  # `tail_logs`: each word alone means the same
             parts = [self._within(tool, families, one) for one in bare.split(".")]
             common = set.intersection(*({one[1].cmd for one in part} for part in parts))
             found = {c.cmd: (5, given) for _, c, given in parts[0] if c.cmd in common}
@@ -315,9 +326,10 @@ class Registry:
         op = (op or ("call" if cmd else "")).strip().lower()
         if op == "call":
             if not cmd or not cmd.strip():
-                example = next((c for c in self if c.portal == tool), None)
-                shown = f"; fix: cmd={example.cmd}" if example else ""
-                raise InvalidInput(f"cmd: expected a command of {tool} (missing){shown}")
+                raise InvalidInput(
+                    f"cmd: expected a command of {tool} (missing)",
+                    recovery=f"choose one from system op=cmd.list args.prefix={tool}.",
+                )
             command = self.get(cmd)
             if command.portal != tool:
                 raise UnknownCmd(
@@ -339,7 +351,8 @@ class Registry:
             known = self.ops[tool, near]
         else:
             fix = f"use one of {offered}; op=call takes cmd=<command>"
-        raise UnknownOp(asked, recovery=fix, hints=[_unknown("op", known.cmd if known else None)])
+        hint = _unknown("op", known.cmd if known else None)
+        raise UnknownOp(asked, recovery=fix, hints=[{**hint, "tool": tool}])
 
     def ops_of(self, tool: str) -> list[str]:
         return [c.op for c in self if c.portal == tool and c.op]

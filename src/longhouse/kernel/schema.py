@@ -108,7 +108,10 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
         if name not in own:
             from longhouse.kernel.explain import unknown_argument  # only a refusal needs it
 
-            raise unknown_argument("", name, (*own, *_COMMON), command.request, Common)
+            refused = [one for one in _COMMON if takes(command, one, args[name]) is False]
+            not_meant = {*args, *refused} - {*own}.difference(args)
+            known = (*own, *_COMMON)
+            raise unknown_argument("", name, known, command.request, Common, not_meant=not_meant)
     required = required_args(command)
     given = {k: v for k, v in args.items() if v is not None or k in required}
     try:

@@ -18,6 +18,7 @@ from longhouse.kernel.effort import spend
 
 if TYPE_CHECKING:
     from longhouse.kernel.disguise import Unmasked
+    from longhouse.kernel.overprint import Painted
 
 __all__ = [
     "LONGEST",
@@ -267,16 +268,19 @@ _ALL = _ByLiteral(SHAPES)
 _OURS = _ByLiteral(SHAPES[:1])
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\\]")
 
 
-def views(text: str) -> Iterable[Unmasked]:
-    """The other ways to read a text, if it may hide something."""
+def views(text: str, *, painted: bool = True) -> Iterable[Unmasked | Painted]:
+    """The other ways to read a text, if it may hide something.
+
+    Those `painted` as on a screen are only lines of it: its start need not be theirs.
+    """
     if text.isascii() and not _CONTROL.search(text):
         return ()
     from longhouse.kernel.disguise import views as found
 
-    return found(text)
+    return found(text, painted=painted)
 
 
 def secret_spans(text: str) -> list[Span]:
@@ -309,7 +313,7 @@ def open_from(text: str) -> int:
     held = _open_from(text)
     for view in views(text):
         if (at := _open_from(view.text)) < len(view.text):
-            held = min(held, view.back(at, at + 1)[0])
+            held = min(held, view.back(at, len(view.text))[0])
     return held
 
 
@@ -327,7 +331,7 @@ def _open_from(text: str) -> int:
 def shut_until(text: str) -> int:
     """The offset up to which the start of a text may be part of a secret that began before it."""
     shut = _shut_until(text)
-    for view in views(text):
+    for view in views(text, painted=False):
         if stop := _shut_until(view.text):
             shut = max(shut, view.back(0, stop)[1])
     return shut

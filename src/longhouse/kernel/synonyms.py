@@ -28,19 +28,26 @@ _VERBS = {
     "edit": "update modify change amend",
     "search": "find grep query lookup",
 }
-_ADDING = frozenset(["add", "create", "new", "write", "post", "make", "send", "leave"])
-_LOOKING = frozenset(["get", "show", "check", "read", "list", "view", "see", "fetch", "print"])
-_FILLERS = frozenset(["a", "an", "the", "my", "of", "to", "for", "what", "is", "me", "do"])
+_ADDING_WORDS = "add create new write post make send leave store save record append"
+_LOOKING_WORDS = "get show check read list view see fetch print retrieve search find query load"
+_ADDING, _LOOKING = (frozenset(words.split()) for words in (_ADDING_WORDS, _LOOKING_WORDS))
+_FILLERS = frozenset(["a", "an", "the", "my", "of", "to", "for", "what", "is", "me", "do", "bd"])
+_NOUNS = {
+    "tool": ("process", "proc", "shell", "bash", "terminal", "pane"),
+    "tasks": ("task", "issue", "ticket"),
+}
+"""What the things of a family are called, where it is not named after them alone."""
 
 _FIELDS = (
     "text content body message note comment msg markdown",
     "title name subject label heading",
     "text query q search pattern term keywords",
     "status state",
-    "limit count n max max_results page_size top",
+    "limit count n max max_results n_results page_size top",
     "from source src base",
     "to target dest destination into target_id",
-    "rel relation relationship",
+    "parent under parent_id",
+    "rel relation relationship relation_type relationtype link_type edge_type type",
     "scope path file",
     "paths scope files",
     "after depends_on requires needs",
@@ -137,7 +144,7 @@ def about(bare: str, families: Collection[str]) -> tuple[str | None, str]:
 
 
 def _nouns(family: str) -> tuple[str, ...]:
-    return ("process", "proc") if family == "tool" else (_singular(family),)
+    return _NOUNS.get(family) or (_singular(family),)
 
 
 def same_words(name: str, *, verbs: bool = True) -> frozenset[str]:

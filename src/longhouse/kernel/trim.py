@@ -69,10 +69,11 @@ def apply(trim: Trim, result: Doc, fits: Fits) -> None:
     if isinstance(trim, Clip):
         _clip(trim, [h for h in holders if isinstance(h.get(last), str)], last, fits)
         return
+    if isinstance(trim, Drop):
+        _drop([h for h in holders if last in h], last, fits)
+        return
     for holder in holders:
-        if isinstance(trim, Drop):
-            holder.pop(last, None)
-        elif isinstance(rows := holder.get(last), list):
+        if isinstance(rows := holder.get(last), list):
             _pop(trim, rows, holder, last, fits)
         if len(holders) > 1 and fits():
             return
@@ -124,6 +125,20 @@ def _clip(trim: Clip, holders: list[Doc], name: str, fits: Fits) -> None:
         return fits()
 
     keep(_most(trim.chars, longest - 1, keep))
+
+
+def _drop(holders: list[Doc], name: str, fits: Fits) -> None:
+    """Leave the field out of the first objects, as many as needed."""
+    whole = [dict(holder) for holder in holders]
+    without = [{key: item for key, item in one.items() if key != name} for one in whole]
+
+    def keep(count: int) -> bool:
+        for at, holder in enumerate(holders):
+            holder.clear()
+            holder.update(without[at] if at < len(holders) - count else whole[at])
+        return fits()
+
+    keep(_most(0, len(holders) - 1, keep))
 
 
 def _pop(trim: Pop, rows: list[Any], holder: Doc, name: str, fits: Fits) -> None:

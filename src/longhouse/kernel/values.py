@@ -23,6 +23,7 @@ else:
     ResultT = TypeVar("ResultT")
 
 __all__ = [
+    "ANY_TEXT",
     "Draft",
     "Json",
     "Limit",
@@ -40,6 +41,8 @@ __all__ = [
 Json = dict[str, Any]
 """A JSON object supplied by the caller and stored unchanged."""
 
+ANY_TEXT = r"[\s\S]"
+"""The pattern of a text that may be only white space, or whose room judges that itself."""
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 Limit = Annotated[int, Meta(ge=1, le=500)]

@@ -41,7 +41,7 @@ def _line(one: dict[str, Any]) -> str:
     missing = len(one.get("missing_artifacts", ()))
     tail = f" | missing={missing}" if missing else ""
     return (
-        f"{one['id']} ({one['status']}) {params['prompt_ns']}/{params['prompt_key']} "
+        f"{one['ref']} ({one['status']}) {params['prompt_ns']}/{params['prompt_key']} "
         f"depth={one['depth']} | {said}{tail}"
     )
 

@@ -145,6 +145,12 @@ def view_of(tx: Tx, name: str, doc: str, as_of: int | None = None, field: str = 
 def _unknown(name: str, field: str) -> Branch:
     from longhouse.memory.types.vcs import CreateBranch, ListBranches  # only a refusal needs them
 
+    if name.upper() == "HEAD":
+        raise UnknownId(
+            f"{field}: there is no branch {name!r}; the one that is checked out has its own name",
+            recovery=f"leave {field} out for it, or take a name from vcs.branch.list",
+            suggest=[Suggestion(ListBranches(), "list the branches")],
+        )
     raise UnknownId(
         f"{field}: there is no branch {name[:128]!r}",
         recovery="list branches with vcs.branch.list, or create it with vcs.branch.create",

@@ -33,7 +33,8 @@ MOST_ECHOED = 200
     also=(
         "note notes vcs.notes.add vcs.notes.create vcs.note.add vcs.notes.write "
         "vcs.notes.append notes.commit notes.add notes.create docs.write docs.add "
-        "docs.append docs.create docs.note memory.add memory.save docs.notes.commit"
+        "docs.append docs.create docs.note memory.add memory.save docs.notes.commit "
+        "docs.save"
     ),
     op="notes.commit",
     writes=True,
@@ -63,7 +64,7 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     "docs.show",
     also=(
         "read get view open cat notes.show notes.read notes.get vcs.notes.show "
-        "vcs.notes.list vcs.notes.read"
+        "vcs.notes.list vcs.notes.read tasks.notes"
     ),
     op="show",
     example=ShowDocument(doc_kind="notes", limit=20),
@@ -93,7 +94,7 @@ def show_document(tx: Tx, req: ShowDocument) -> Page:
 
 @room.command(
     "docs.list",
-    also="ls all notes.list",
+    also="ls all notes.list documents",
     op="list",
     example=ListDocuments(),
     trim=[Pop("docs", leave=1)],

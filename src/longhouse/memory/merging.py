@@ -46,7 +46,7 @@ def base_of(tx: Tx, branch: Branch) -> str:
 
 @room.command(
     "docs.diff",
-    also="compare notes.diff",
+    also="compare notes.diff vcs.diff",
     op="diff",
     example=DiffDocument(from_="main", to="main"),
     trim=[
@@ -72,7 +72,7 @@ def diff_documents(tx: Tx, req: DiffDocument) -> DocumentDiff:
 
 @room.command(
     "docs.merge",
-    also="notes.merge join",
+    also="notes.merge join vcs.merge",
     op="merge",
     writes=True,
     idempotent=True,

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
+from longhouse.kernel.inputs import from_base64
 from longhouse.kernel.redact import mask, redact
 from longhouse.kernel.tool_tasks import DELTA_BYTES, stream_of
 from longhouse.processes.claiming import heard
@@ -34,7 +35,7 @@ from longhouse.store.tx import Tx
 __all__ = ["append", "append_many", "op_number"]
 
 _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "delta": (("offset_bytes", "bytes"), ("chunk",)),
+    "delta": (("offset_bytes", "bytes"), ("chunk", "chunk_b64")),
     "tool_task_ports": (("ports",), ()),
     "tool_task_cancelled": (("reason",), ("op_id", "wall_time_ms")),
     "tool_task_stdin_written": (("op_id", "bytes"), ("sha256", "offset_bytes")),
@@ -188,15 +189,19 @@ def _payload(process: Process, frame: NewFrame, index: int) -> dict[str, Any]:
 def _delta(process: Process, stream: str, frame: NewFrame, index: int) -> dict[str, Any]:
     """Output as offset, length and text; secrets are masked without changing the length."""
     size = frame.bytes or 0
-    if frame.chunk is not None and size > DELTA_BYTES:
+    raw = None if frame.chunk is None else frame.chunk.encode()
+    if frame.chunk_b64 is not None:
+        if raw is not None:
+            raise InvalidInput(f"frames[{index}].chunk_b64: it replaces chunk; pass one of them")
+        raw = from_base64(f"frames[{index}].chunk_b64", frame.chunk_b64)
+    if raw is not None and size > DELTA_BYTES:
         raise InvalidInput(f"frames[{index}].bytes: {size}, at most {DELTA_BYTES} per frame")
-    chunk = frame.chunk
+    chunk: str | None = None
     log: dict[str, Any] | None = None
-    if chunk is None:
+    if raw is None:
         log = {"id": log_id(process.task_id, stream), "path": log_path(process.task_id, stream)}
         log |= {"offset_bytes": frame.offset_bytes, "bytes": size}
     else:
-        raw = chunk.encode()
         chunk = mask(raw).decode("utf-8", "replace")
     return {
         "stream": stream,

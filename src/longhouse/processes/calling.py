@@ -8,6 +8,7 @@ writer. Its output is its result as JSON, stored as an artifact.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,9 +34,11 @@ from longhouse.processes.room import room, sql
 from longhouse.processes.rules import still_allowed
 from longhouse.processes.state import LogSeal
 from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.blobs import Blob
+from longhouse.store.artifacts.disk import sha256
 from longhouse.store.artifacts.text import whole
 from longhouse.store.batch import trouble_of
-from longhouse.store.engine import Lost
+from longhouse.store.engine import Lost, Row
 from longhouse.store.tx import Refused, Tx, Wait
 from longhouse.store.tx import sql as tokens
 
@@ -45,11 +48,19 @@ if TYPE_CHECKING:
 __all__ = ["carry_out", "refuse_above", "standing_of"]
 
 
+EACH = 8
+"""How many waiting commands of one token are looked at in one pass."""
+PASSES = 8
+"""How often a reaction looks for more commands that write; the rest is left to the next one."""
+
+
 class _Ahead(NamedTuple):
     """What was read before the write: a read's output, or what a write's handler needs."""
 
     value: Any = None
     trouble: LonghouseError | None = None
+    stored: Blob | None = None
+    """The output's bytes, already stored, so that no other write waits for the disk."""
 
 
 @room.after("tool.task_spawn")
@@ -58,15 +69,73 @@ def carry_out(hand: CommittedWrite) -> None:
     """Run the waiting commands: right after a spawn, and later if a server died before.
 
     What a command only reads is read outside the writer, in turn with its owner's other long reads.
+    However many commands of one token wait, only its next few are looked at. One that finds the
+    store busy is tried again later, after those behind it.
     """
-    for n in hand.read(lambda tx: [row["n"] for row in tx.all(sql.commands_waiting)]):
-        owner = hand.read(partial(_reads_for, n=n))
-        if owner is not None:
-            hand.apart(owner, (hand.workspace, n), partial(_read_first, hand, n))
+    busy: Exception | None = None
+    for _ in range(PASSES):
+        waiting = hand.read(_next_ones)
+        for one in waiting:
+            if one.reads:
+                hand.apart(one.owner, (hand.workspace, one.n), partial(_read_first, hand, one))
+                continue
+            try:
+                outcome = hand.write(partial(_carry_out, n=one.n))
+            except (Lost, StoreBusy) as error:
+                if busy is not None:  # not only for that one command
+                    raise
+                busy = error
+                continue
+            if isinstance(outcome, Refused) and isinstance(outcome.error, InternalError):
+                raise outcome.error
+        if busy is not None:
+            raise busy
+        if all(one.reads for one in waiting):
+            return
+
+
+class _Next(NamedTuple):
+    """A waiting command: its task, its owner, and whether it reads before it writes, if at all."""
+
+    n: int
+    owner: str
+    reads: bool
+
+
+def _next_ones(tx: Tx, only: str | None = None) -> list[_Next]:
+    """The next waiting commands of each token: some that read, and some that write.
+
+    Those that write are the oldest of their token, and come in order.
+    """
+    found: list[_Next] = []
+    left: set[str] = set()
+    """The tokens of which a write was left for later, and so the ones behind it."""
+    counts: Counter[tuple[str, bool]] = Counter()
+    for row in sorted(tx.all(sql.commands_waiting, places=EACH + 1), key=lambda row: row["n"]):
+        owner = row["owner"].partition("/")[0]
+        if only not in (None, owner):
             continue
-        outcome = hand.write(partial(_carry_out, n=n))
-        if isinstance(outcome, Refused) and isinstance(outcome.error, InternalError):
-            raise outcome.error
+        reads = _reads_first(tx, row)
+        counts[owner, reads] += 1
+        fits = row["place"] <= EACH and counts[owner, reads] <= EACH
+        if fits and (reads or owner not in left):
+            found.append(_Next(row["n"], owner, reads))
+        elif not reads:
+            left.add(owner)
+    return found
+
+
+def _reads_first(tx: Tx, row: Row) -> bool:
+    """Whether a waiting command reads before it writes, or does not write at all."""
+    command = tx.facts.registry.known(row["tool"])
+    if command is None:
+        return False
+    if command.ahead or not (command.writes or command.writes_with):
+        return True
+    if command.writes:
+        return False
+    found = tx.one(sql.task_one, n=row["n"])
+    return found is not None and not command.writes_given(Process.from_row(found).spec.args)
 
 
 def _waiting(tx: Tx, n: int) -> Process | None:
@@ -79,27 +148,22 @@ def _waiting(tx: Tx, n: int) -> Process | None:
     return process
 
 
-def _reads_for(tx: Tx, n: int) -> str | None:
-    """The owner of a waiting command that reads before it writes, if it writes at all."""
-    process = _waiting(tx, n)
-    if process is None:
-        return None
-    command = tx.facts.registry.known(process.row["tool"])
-    if command is None or (command.writes_given(process.spec.args) and not command.ahead):
-        return None
-    return str(tx.by.owner)
+def _read_first(hand: CommittedWrite, one: _Next) -> None:
+    """Read what a command reads, then record its end; if the store is busy, a later round does.
 
-
-def _read_first(hand: CommittedWrite, n: int) -> None:
-    """Read what a command reads, then record its end; if the store is busy, a later round does."""
+    Then the owner's next ones get into line; earlier ones that still wait do so at the next round.
+    """
     try:
-        ahead = hand.read_long(partial(_look_ahead, n=n))
+        ahead = hand.read_long(partial(_look_ahead, n=one.n))
     except (Lost, StoreBusy):
         return
     except Exception as error:
         ahead = _Ahead(trouble=trouble_of(error))
     if ahead is not None:
-        hand.write(partial(_carry_out, n=n, ahead=ahead))
+        hand.write(partial(_carry_out, n=one.n, ahead=ahead))
+    for other in hand.read(partial(_next_ones, only=one.owner)):
+        if other.reads and other.n > one.n:
+            hand.apart(other.owner, (hand.workspace, other.n), partial(_read_first, hand, other))
 
 
 def _look_ahead(tx: Tx, n: int) -> _Ahead | None:
@@ -112,7 +176,12 @@ def _look_ahead(tx: Tx, n: int) -> _Ahead | None:
         return _Ahead(command.ahead(tx, request))
     more = (command.ahead(tx, request),) if command.ahead else ()
     result = _result(tx, command, request, *more)
-    return _Ahead(trouble=result.error) if isinstance(result, Refused) else _Ahead(_output(result))
+    if isinstance(result, Refused):
+        return _Ahead(trouble=result.error)
+    data, keeper = _output(result), artifacts_of(tx)
+    blob = Blob(sha256(data).hexdigest(), len(data))
+    keeper.expect(tx, blob, name=_output_name(process), owner=None)
+    return _Ahead(data, stored=keeper.stage(data, now_ms=tx.now_ms))
 
 
 def _permitted(tx: Tx, process: Process) -> tuple[Command, Request]:
@@ -137,7 +206,7 @@ def _carry_out(tx: Tx, n: int, ahead: _Ahead | None = None) -> Refused | None:
         if ahead is not None and ahead.trouble is not None:
             raise ahead.trouble
         if ahead is not None and not command.writes_given(process.spec.args):
-            _write_end(tx, process, ahead.value)
+            _write_end(tx, process, ahead.value, ahead.stored)
             return None
         result = _result(tx, command, request, *([] if ahead is None else [ahead.value]))
         if isinstance(result, Refused):
@@ -206,19 +275,26 @@ def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
         raise Forbidden(
             f"{command.cmd} requires the {needed} role; this caller has {had}",
             recovery=f"use a token from `longhouse token create --role {needed}`",
-        )
+        ).asking(f"role:{needed}")
 
 
 def _output(result: Any) -> bytes:
     return msgspec.json.encode(redact(msgspec.to_builtins(result))) + b"\n"
 
 
-def _write_end(tx: Tx, process: Process, data: bytes) -> None:
+def _output_name(process: Process) -> str:
+    return f"{process.task_id} stdout"
+
+
+def _write_end(tx: Tx, process: Process, data: bytes, stored: Blob | None = None) -> None:
     """Write the frames of a task that ran and ended, with its output."""
     started: dict[str, Any] = {"started_at_ms": tx.now_ms}
-    kept, _ = artifacts_of(tx).put(
-        tx, data, name=f"{process.task_id} stdout", media_type="application/json"
-    )
+    about: dict[str, Any] = {"name": _output_name(process), "media_type": "application/json"}
+    keeper = artifacts_of(tx)
+    if stored is None:
+        kept, _ = keeper.put(tx, data, **about)
+    else:
+        kept, _ = keeper.record(tx, stored, **about)
     size = len(data)
     seals = {
         "stdout": LogSeal(

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from longhouse.kernel.redact import redact_text
 from longhouse.processes.frames import status_payload
 from longhouse.processes.records import Process, existing, host_of, refuse_stranger, view_of
 from longhouse.processes.room import room, sql
@@ -46,6 +47,7 @@ def cancel(tx: Tx, req: CancelTask) -> ToolTaskStatus:
 
 def end(tx: Tx, process: Process, reason: str) -> Process:
     """Request the end of a task that has not been cancelled yet."""
+    reason = redact_text(reason)
     requested = ("tool_task_cancel_requested", {"reason": reason, "by": tx.actor})
     if process.row["host_id"] is None:
         wall = tx.now_ms - process.row["created_at_ms"]

@@ -11,6 +11,7 @@ from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.room import room, sql
 from longhouse.processes.rules import decided, rules_of, taken_back
+from longhouse.processes.spec import refuse_secret, without_secrets
 from longhouse.processes.types.policy import (
     AllowTool,
     PolicyShown,
@@ -78,6 +79,7 @@ def allow(tx: Tx, req: AllowTool) -> RuleMade:
             f"pattern: a rule for {req.tool} has no pattern; fix: leave pattern out",
             recovery="a registry command is allowed by its name alone",
         )
+    refuse_secret("pattern", req.pattern)
     n = tx.count("tool_rules")
     rule = PolicyRule(
         id=f"RULE-{n:03d}",
@@ -85,7 +87,7 @@ def allow(tx: Tx, req: AllowTool) -> RuleMade:
         tool=req.tool,
         pattern=req.pattern,
         pty=req.pty,
-        justification=req.justification,
+        justification=without_secrets(req.justification),
     )
     seq = tx.append(POLICY, rule.id, req.effect, msgspec.to_builtins(rule))
     tx.run(sql.rule_add, n=n, rule=msgspec.json.encode(rule).decode(), seq=seq)

@@ -29,10 +29,12 @@ WHERE ws = :ws AND n = :n AND status = 'queued' AND host_id IS NULL AND held IS 
 RETURNING *
 
 -- name: commands_waiting
--- The tasks that wait for a server to run their command, oldest first.
-SELECT n FROM tool_tasks
-WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool NOT IN ('bash', 'exec')
-ORDER BY n LIMIT 1000
+-- The tasks that wait for a server to run their command: the oldest of each owner and tool, then the next of each.
+SELECT n, owner, tool, place FROM (
+    SELECT n, owner, tool, ROW_NUMBER() OVER (PARTITION BY owner, tool ORDER BY n) AS place FROM tool_tasks
+    WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool NOT IN ('bash', 'exec')
+) AS waiting
+WHERE place <= :places ORDER BY place, n LIMIT 1000
 
 -- name: tasks_waiting
 -- The unclaimed tasks whose tool needs a host, oldest first.

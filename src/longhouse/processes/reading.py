@@ -34,7 +34,7 @@ def _line(task: dict[str, Any]) -> str:
 
 @room.command(
     "tool.task_status",
-    also="tool.status tool.task_get tool.task_show tool.show tool.get",
+    also="tool.status tool.task_get tool.task_show tool.show tool.get tool.is_running",
     example=TaskStatus(task_id="PROC-001"),
     trim=[
         Drop("task.leftovers"),

@@ -132,21 +132,21 @@ def refuse_stranger(tx: Tx, process: Process, what: str) -> None:
             f"{started} with another token; {what} needs that token or the role manager",
             recovery="ask the person or agent that started it, or a manager",
             suggest=see,
-        )
+        ).asking("role:manager")
     if agent:
         raise Forbidden(
             f"{started} on another connection of this client, as {agent}; {what} needs that agent",
             recovery=f"if you are {agent}, prove it with agents.heartbeat and its agent_token, "
             "then repeat this; else ask it, or a manager",
             suggest=see,
-        )
+        ).asking(agent)
     raise Forbidden(
         f"{started} on another connection of this client, by nobody in particular; {what} needs "
         "that connection or the role manager",
         recovery="ask a manager; an agent that registers (agents.register) before it starts "
         "something keeps it after it reconnects",
         suggest=see,
-    )
+    ).asking("role:manager")
 
 
 def _is_yours(tx: Tx, process: Process) -> bool:

@@ -63,7 +63,9 @@ class _Kept(NamedTuple):
 
 @room.command(
     "tool.task_snapshot",
-    also="tool.snapshot tool.screen tool.task_screen",
+    also=(
+        "tool.snapshot tool.screen tool.task_screen tool.capture tool.screenshot tool.capture_pane"
+    ),
     example=SnapshotTask(task_id="PROC-001"),
     profile="audit",
     slow=True,

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, Suggestion, UnknownCmd
-from longhouse.kernel.redact import redact
+from longhouse.kernel.redact import redact, redact_text
 from longhouse.kernel.refs import seq_ref
 from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import decode
@@ -31,6 +31,7 @@ from longhouse.processes.spec import (
     UnknownToolToRun,
     check_args,
     check_secrets,
+    refuse_secret,
     spec_of,
 )
 from longhouse.processes.state import TaskState
@@ -65,6 +66,7 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
             f"args: more than {MAX_ARGS} bytes",
             recovery="put the script into a file in the workspace and run that",
         )
+    refuse_secret("name", req.name)
     refuse_another_owner(tx, req.job)
     if req.name and (taken := name_taken(tx, req.name)):
         raise taken
@@ -168,7 +170,11 @@ def _refused(
 
     def record(after: Tx) -> None:
         process = _record(after, req, shown, decision)
-        ended = {"status": "failed", "ended_at_ms": after.now_ms, "error": error.message}
+        ended = {
+            "status": "failed",
+            "ended_at_ms": after.now_ms,
+            "error": redact_text(error.message),
+        }
         process.write(
             after, [("tool_task_status", status_payload(**ended, cause=error.code.lower()))]
         )
@@ -185,7 +191,7 @@ def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: PolicyDecision | N
         sql.task_add,
         n=n,
         name=req.name,
-        tool=req.tool,
+        tool=redact_text(req.tool),
         mode=req.execution_mode,
         spec=msgspec.json.encode(spec).decode(),
         owner=tx.by.owner,
@@ -199,16 +205,16 @@ def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: PolicyDecision | N
     )
     assert row is not None
     spawned = {
-        "tool_name": req.tool,
+        "tool_name": redact_text(req.tool),
         "args": spec.args,
         "cwd": spec.args.get("cwd"),
-        "title": req.title,
+        "title": spec.title,
         "execution_mode": req.execution_mode,
-        "origin_session_id": req.origin_session_id,
+        "origin_session_id": spec.origin_session_id,
         "name": req.name,
         "agent_id": tx.actor,
         "job_id": req.job,
-        "step_id": req.step,
+        "step_id": spec.step,
         "lifetime": lifetime,
         "artifacts": {
             "logs": logs_of(task_id, req.execution_mode),

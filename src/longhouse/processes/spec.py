@@ -12,13 +12,21 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.redact import redact
+from longhouse.kernel.redact import redact, redact_text
 from longhouse.kernel.tool_policy import env_source
 from longhouse.kernel.tool_tasks import INLINE_BYTES, LOG_BYTES, is_programs_tool
 from longhouse.kernel.values import Json, Value
 from longhouse.processes.types.tasks import SpawnTask
 
-__all__ = ["MAX_ARGS", "BadSpec", "TaskSpec", "UnknownToolToRun", "spec_of"]
+__all__ = [
+    "MAX_ARGS",
+    "BadSpec",
+    "TaskSpec",
+    "UnknownToolToRun",
+    "refuse_secret",
+    "spec_of",
+    "without_secrets",
+]
 
 MAX_ARGS: Final = 32_768
 _COMMON: Final = frozenset({"cwd", "env", "artifact_max_bytes", "max_bytes", "rows", "cols"})
@@ -77,12 +85,12 @@ _DEFAULTS: Final = {
 
 
 def spec_of(req: SpawnTask) -> TaskSpec:
-    """The spec as requested, unchecked."""
+    """The spec as requested, unchecked; secrets in its free texts are masked."""
     return TaskSpec(
         args=req.args,
-        title=req.title,
-        step=req.step,
-        origin_session_id=req.origin_session_id,
+        title=without_secrets(req.title),
+        step=without_secrets(req.step),
+        origin_session_id=without_secrets(req.origin_session_id),
         timeout_ms=req.timeout_ms,
         idle_timeout_ms=req.idle_timeout_ms,
         grace_ms=req.grace_ms,
@@ -128,6 +136,20 @@ def check_secrets(args: Mapping[str, Any]) -> None:
             recovery='name its source instead: args.env={"GITHUB_TOKEN": '
             '{"from": "env:GITHUB_TOKEN"}}, after `longhouse policy allow env GITHUB_TOKEN`',
         )
+
+
+def refuse_secret(field: str, text: str | None) -> None:
+    """Refuse a name or pattern that looks like a secret: it is matched, so it cannot be masked."""
+    if text is not None and redact_text(text) != text:
+        raise InvalidInput(
+            f"{field}: it looks like a secret, and it is recorded",
+            recovery=f"choose a {field} without it",
+        )
+
+
+def without_secrets(text: str | None) -> str | None:
+    """A text that is only shown, as it is recorded."""
+    return None if text is None else redact_text(text)
 
 
 def _check_text(value: Any, name: str, example: str) -> None:

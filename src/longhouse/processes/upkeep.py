@@ -15,6 +15,7 @@ from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
 __all__ = [
+    "GIVEN_UP_MS",
     "HOSTS_KEPT_MS",
     "LOST_MS",
     "end_with_their_jobs",
@@ -25,6 +26,9 @@ __all__ = [
 
 LOST_MS: Final = 24 * 3_600_000
 """How long a host must be silent before its tasks are given up."""
+GIVEN_UP_MS: Final = SILENT_MS + 15_000
+"""The same for one that was cancelled. Another runner may take over from `SILENT_MS` on, and looks
+every five seconds whether it can: it knows how the task ended."""
 HOSTS_KEPT_MS: Final = 30 * 24 * 3_600_000
 """How long a silent host without tasks is remembered."""
 _PAGE = 200
@@ -51,7 +55,7 @@ def give_up_lost_hosts(tx: Tx) -> None:
     """End the tasks of hosts that have been silent for a day, and cancelled ones much sooner."""
     for row in tx.all(sql.tasks_lost, before=tx.now_ms - LOST_MS, limit=_PAGE):
         give_up(tx, Process.from_row(row), "its host was silent for a day")
-    for row in tx.all(sql.tasks_lost_cancelled, before=tx.now_ms - SILENT_MS, limit=_PAGE):
+    for row in tx.all(sql.tasks_lost_cancelled, before=tx.now_ms - GIVEN_UP_MS, limit=_PAGE):
         process = Process.from_row(row)
         if process.state.cancel_reason is not None:
             give_up(tx, process, "it was cancelled, and its host is silent")

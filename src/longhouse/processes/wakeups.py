@@ -9,6 +9,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.registry import Role
 from longhouse.processes.room import room, sql
 from longhouse.processes.rules import taken_back
+from longhouse.processes.spec import refuse_secret, without_secrets
 from longhouse.processes.types.wakeups import (
     AddWakeup,
     ListWakeups,
@@ -34,9 +35,11 @@ def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
     """Notify an agent or a job when matching tasks end; operators only."""
     if (req.agent is None) == (req.job is None):
         raise InvalidInput(
-            "agent: name who to notify, an agent or a job; fix: agent=amber-otter",
+            "agent: name who to notify, an agent or a job",
             recovery="pass either agent or job",
         )
+    refuse_secret("name", req.name)
+    refuse_secret("tool", req.tool)
     n = tx.count("tool_wakeups")
     rule = WakeupRule(
         id=f"WAKE-{n:03d}",
@@ -45,7 +48,7 @@ def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
         ending=req.ending,
         agent=req.agent,
         job=req.job,
-        message=req.message,
+        message=without_secrets(req.message),
     )
     told, who = way_to(tx, rule)
     told.check(tx, who)

@@ -33,13 +33,16 @@ from longhouse.store.tx import Call, Tx
 from longhouse.store.wakeups import Wakeups
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import Future
 
     from longhouse.store.fair import FairPool, Rests
 
 __all__ = ["CHECKS", "FOLLOWERS", "HOUSE", "LONG", "QUICK", "STAGING", "Database", "Way"]
 
 T = TypeVar("T")
+
+
+MOST_WAITING = 1_000_000
 
 
 class Way(NamedTuple):
@@ -50,7 +53,7 @@ class Way(NamedTuple):
     share: int
     units: int
     seconds: float
-    most_waiting: int = 1_000_000
+    most_waiting: int = MOST_WAITING
     paced: bool = False
     rests: Rests = "never"
 
@@ -70,6 +73,8 @@ QUEUED_S = 10.0
 """How long a read may wait for its turn; after that it fails with StoreBusy."""
 LATELY_S = 30.0
 MOST_KINDS = 4_096
+LANES_SHARE = 4
+"""Which part of the lanes one owner's writes may hold, if others have written lately: a fourth."""
 NO_WORKSPACE = 0
 """A row id that no workspace has: reads of a workspace that does not exist find nothing."""
 
@@ -84,7 +89,7 @@ class Database:
         self._known: dict[str, int] = {}
         self._lanes: dict[str, GroupCommit[Write]] = {}
         self._mutex = threading.Lock()
-        self._writers: ThreadPoolExecutor | None = None
+        self._writers: FairPool | None = None
         self._readers: dict[str, FairPool] = {}
         self._background: set[Hashable] = set()
         self._lately: dict[tuple[str, str], float] = {}
@@ -119,7 +124,7 @@ class Database:
         may send them together.
         """
         write = Write(workspace, function, call, asks)
-        return self._lane(workspace).run(write)  # type: ignore[no-any-return]
+        return self._lane(workspace).run(write, call.by.token)  # type: ignore[no-any-return]
 
     async def read_async(
         self,
@@ -132,7 +137,7 @@ class Database:
         kind: str = "",
     ) -> T:
         """The same as `read`, without blocking the event loop."""
-        owner = call.by.owner.partition("/")[0]
+        owner = call.by.token
         read = partial(self.read, workspace, function, call)
         return await self.apart(owner, read, way, larger=larger, kind=kind)
 
@@ -216,7 +221,8 @@ class Database:
         from asyncio import get_running_loop
 
         write = Write(workspace, function, call, asks)
-        return await self._lane(workspace).submit(write, get_running_loop())  # type: ignore[no-any-return]
+        lane, owner = self._lane(workspace), call.by.token
+        return await lane.submit(write, get_running_loop(), owner)  # type: ignore[no-any-return]
 
     def time(self, call: Call) -> int:
         """The time of the call, in milliseconds."""
@@ -240,7 +246,7 @@ class Database:
         for lane in lanes:
             lane.close()
         if self._writers is not None:
-            self._writers.shutdown()
+            self._writers.close()
         for pool in readers:
             pool.close()
         self.wakeups.close()
@@ -281,13 +287,16 @@ class Database:
                 )
         return lane
 
-    def _start(self, lead: Callable[[], None]) -> None:
+    def _start(self, owner: str, lead: Callable[[], None]) -> None:
+        """Lead a lane on a thread, in turn with the lanes of other owners."""
         with self._mutex:
             if self._writers is None:
-                from concurrent.futures import ThreadPoolExecutor
+                from longhouse.store.fair import FairPool
 
-                self._writers = ThreadPoolExecutor(self.engine.lanes, "longhouse-writer")
-        self._writers.submit(lead)
+                lanes = self.engine.lanes
+                share = max(1, lanes // LANES_SHARE)
+                self._writers = FairPool("writer", lanes, share, MOST_WAITING, alone=lanes)
+        self._writers.submit(owner, lead)
 
     def _submit(self, owner: str, work: Callable[[], T], way: Way) -> Future[T]:
         """Queue work for a thread; it fails if it waits too long for its turn."""

@@ -1,7 +1,8 @@
 """A pool of threads that owners share fairly.
 
 Each owner has a queue of its own. Threads serve the queues in turn, and one owner never holds more
-than its share of the threads, so whoever asks for a lot waits for itself only.
+than its share of the threads, so whoever asks for a lot waits for itself only. A pool may let an
+owner hold more as long as it is alone.
 
 Only one thread at a time can run Python, and no call into C can be interrupted. So in a pool that
 rests, an owner's turn is followed by a pause that is longer than the time its work computed: most
@@ -28,6 +29,8 @@ Rests = Literal["never", "crowded", "always"]
 REST = 3.0
 """How long a pause is, in times of what the work before it computed."""
 MOST_REST_S = 1.0
+LATELY_S = 1.0
+"""How long after its last work an owner still counts as one of those who share the threads."""
 
 
 class _Work:
@@ -47,17 +50,31 @@ class _Work:
 
 
 class FairPool:
-    """Up to `threads` threads, of which one owner holds at most `share`."""
+    """Up to `threads` threads, of which one owner holds at most `share`, or `alone` if it is."""
 
     def __init__(
-        self, name: str, threads: int, share: int, most_waiting: int, *, rests: Rests = "never"
+        self,
+        name: str,
+        threads: int,
+        share: int,
+        most_waiting: int,
+        *,
+        rests: Rests = "never",
+        alone: int = 0,
     ) -> None:
         self._name = name
         self._rests = "" if rests == "never" else rests
         self._most_threads = threads
         self._share = share
+        self._alone = max(alone, share)
+        self._came: dict[str, float] = {}
+        """When each owner last brought work, if that matters."""
         self._most_waiting = most_waiting
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        self._changed = threading.Condition(lock)
+        """For those who wait for the end of something."""
+        self._ready = threading.Condition(lock)
+        """For threads that wait for work: one is woken for each."""
         self._waiting: dict[str, deque[_Work]] = {}
         """Owners with waiting work, the next one first."""
         self._running: Counter[str] = Counter()
@@ -78,9 +95,11 @@ class FairPool:
                 )
             self._waiting.setdefault(owner, deque()).append(work)
             self._queued += 1
+            if self._alone > self._share:
+                self._came[owner] = time.monotonic()
             if self._free < self._queued and len(self._threads) < self._most_threads:
                 self._start()
-            self._changed.notify_all()
+            self._ready.notify()
         return work.future
 
     def settle(self, timeout_s: float | None = None) -> bool:
@@ -99,6 +118,7 @@ class FairPool:
             self._waiting.clear()
             self._queued = 0
             self._changed.notify_all()
+            self._ready.notify_all()
         for work in left:
             if work.future.set_running_or_notify_cancel():
                 work.future.set_exception(StoreError("the store is closed"))
@@ -109,8 +129,8 @@ class FairPool:
     def _start(self) -> None:
         name = f"longhouse-{self._name}-{len(self._threads)}"
         thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
 
     def _serve(self) -> None:
         while taken := self._take():
@@ -142,14 +162,24 @@ class FairPool:
             self._free += 1
             try:
                 while True:
+                    share = self._share_now()
                     for owner in self._waiting:
-                        if self._running[owner] < self._share:
+                        if self._running[owner] < share:
                             return owner, self._pop(owner)
                     if self._closed:
                         return None
-                    self._changed.wait()
+                    self._ready.wait()
             finally:
                 self._free -= 1
+
+    def _share_now(self) -> int:
+        """How many threads one owner may hold."""
+        if self._alone == self._share:
+            return self._share
+        if len(self._came) > 1:
+            since = time.monotonic() - LATELY_S
+            self._came = {owner: at for owner, at in self._came.items() if at >= since}
+        return self._alone if len(self._came) <= 1 else self._share
 
     def _pop(self, owner: str) -> _Work:
         """Take one work of an owner, who then goes to the end of the line."""

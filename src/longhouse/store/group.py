@@ -7,6 +7,9 @@ the next leader waits for as many writes as the last batch had, for at most as l
 took. A lone thread writes without waiting or handing over. Writes from an event loop are led by a
 pool thread, and each loop is woken once per batch, however many of its writes are in it.
 
+Owners who write at the same time share the batches: none gets more than its share of one, so that
+another's write waits for a few of its writes, not for all.
+
 Each thread wakes the next: only one can run Python at a time, and threads that are all woken at
 once spend more time competing for the interpreter than answering. The main thread never wakes
 another, because a signal may interrupt it anywhere.
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
@@ -32,6 +35,9 @@ __all__ = ["GroupCommit", "Work"]
 T = TypeVar("T")
 
 MAX_BATCH = 256
+SHARE = 4
+"""How many writes of one owner are in a batch, if others have written lately."""
+LATELY_S = 1.0
 MAX_PATIENCE_S = 0.005
 QUEUED_S = 10.0
 """How long a write may wait for its turn; after that it fails with StoreBusy."""
@@ -46,14 +52,18 @@ class Work(Generic[T]):
         "gate",
         "leads",
         "main",
+        "owner",
         "payload",
         "result",
         "since",
         "trouble",
     )
 
-    def __init__(self, payload: T, future: asyncio.Future[Any] | None = None) -> None:
+    def __init__(
+        self, payload: T, future: asyncio.Future[Any] | None = None, owner: str = ""
+    ) -> None:
         self.payload = payload
+        self.owner = owner
         self.result: Any = None
         self.trouble: BaseException | None = None
         self.future = future
@@ -77,13 +87,13 @@ class GroupCommit(Generic[T]):
     """One lane of writes.
 
     `run_batch` gives every work of a batch its result or its error; `start` runs a function on a
-    pool thread.
+    pool thread for an owner.
     """
 
     def __init__(
         self,
         run_batch: Callable[[list[Work[T]]], None],
-        start: Callable[[Callable[[], None]], object],
+        start: Callable[[str, Callable[[], None]], object],
     ) -> None:
         self._run_batch = run_batch
         self._start = start
@@ -91,15 +101,17 @@ class GroupCommit(Generic[T]):
         self._idle = threading.Condition(self._mutex)
         self._arrived = threading.Condition(self._mutex)
         self._pending: deque[Work[T]] = deque()
+        self._wrote: dict[str, float] = {}
+        """When each owner last brought a write."""
         self._led = False
         self._closed = False
         self._gathering = False
         self._crowd = 1
         self._patience_s = 0.0
 
-    def run(self, payload: T) -> Any:
+    def run(self, payload: T, owner: str = "") -> Any:
         """Write and wait for the result; for threads."""
-        work = Work(payload)
+        work = Work(payload, None, owner)
         work.main = threading.current_thread() is threading.main_thread()
         work.gate = threading.Lock()
         work.gate.acquire()
@@ -118,14 +130,16 @@ class GroupCommit(Generic[T]):
             raise work.trouble
         return work.result
 
-    def submit(self, payload: T, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
+    def submit(
+        self, payload: T, loop: asyncio.AbstractEventLoop, owner: str = ""
+    ) -> asyncio.Future[Any]:
         """Write and resolve a future; for event loops, called in the loop's own thread."""
-        work = Work(payload, loop.create_future())
+        work = Work(payload, loop.create_future(), owner)
         with self._mutex:
             self._enqueue(work)
             leaderless, self._led = not self._led, True
         if leaderless:
-            self._lead_elsewhere()
+            self._lead_elsewhere(owner)
         return work.future  # type: ignore[return-value]
 
     def close(self) -> None:
@@ -139,6 +153,7 @@ class GroupCommit(Generic[T]):
         if self._closed:
             raise StoreError("the store is closed; nothing was written")
         self._pending.append(work)
+        self._wrote[work.owner] = work.since
         if self._gathering and len(self._pending) >= self._crowd:
             self._arrived.notify()
 
@@ -153,8 +168,8 @@ class GroupCommit(Generic[T]):
                 self._hand_over()
             raise
         with self._mutex:
-            self._crowd = count = min(len(self._pending), MAX_BATCH)
-            taken = [self._pending.popleft() for _ in range(count)]
+            taken = self._take()
+            self._crowd = len(taken)
         started = time.monotonic()
         taken = [work for work in taken if not (work.future and work.future.cancelled())]
         batch: list[Work[T]] = []
@@ -176,6 +191,25 @@ class GroupCommit(Generic[T]):
             self._patience_s = min(time.monotonic() - started, MAX_PATIENCE_S)
             _answer(taken, mine)
             self._hand_over()
+
+    def _take(self) -> list[Work[T]]:
+        """The writes of the next batch, in the order in which they came."""
+        if len(self._wrote) > 1:
+            since = time.monotonic() - LATELY_S
+            self._wrote = {owner: at for owner, at in self._wrote.items() if at >= since}
+        most = MAX_BATCH if len(self._wrote) <= 1 else SHARE
+        if len(self._pending) <= most:
+            taken = list(self._pending)
+            self._pending.clear()
+            return taken
+        taken, left = [], deque[Work[T]]()
+        counts: Counter[str] = Counter()
+        for work in self._pending:
+            fits = counts[work.owner] < most and len(taken) < MAX_BATCH
+            (taken if fits else left).append(work)
+            counts[work.owner] += 1
+        self._pending = left
+        return taken
 
     def _gather(self) -> None:
         """After a large batch, wait briefly for its callers to return."""
@@ -213,9 +247,9 @@ class GroupCommit(Generic[T]):
                 heir.leads = True
                 heir.wake()
                 return
-        self._lead_elsewhere()
+        self._lead_elsewhere(heir.owner)
 
-    def _lead_elsewhere(self) -> None:
+    def _lead_elsewhere(self, owner: str) -> None:
         free = threading.Lock()
 
         def lead() -> None:
@@ -223,7 +257,7 @@ class GroupCommit(Generic[T]):
                 self._lead()
 
         try:
-            self._start(lead)
+            self._start(owner, lead)
         except RuntimeError:  # no thread can be started; the executor may still run it later
             lead()
 

@@ -116,8 +116,13 @@ def require_home(tx: Tx, what: str) -> None:
 
 
 def require_bound(tx: Tx, projects: Collection[str] | None) -> None:
-    """Refuse a runner whose root is none of the workspace's projects; None is no runner."""
+    """Refuse a runner whose root is none of the workspace's projects.
+
+    A runner that names none is of an earlier version, and works in this house's own project.
+    """
     if projects is None:
+        if not is_home(tx):
+            raise _not_bound(tx, "this runner does not say which project its root is")
         return
     bound = bound_projects(tx)
     if not set(projects).intersection(bound):

@@ -321,6 +321,8 @@ class SqliteEngine:
                 db.set_busy_timeout(_BUSY_MS)
                 # Stable plans: otherwise SQLite may prepare a statement again for each new value.
                 db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+                # No store of ours has a trigger, and a file that others wrote should run none.
+                db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
                 if check:
                     self._check(db)
                 db.execute(_SETTINGS).fetchall()  # fetch all: execution pauses at each row

@@ -122,7 +122,8 @@ class Tx:
     """One transaction of one call; `dirty` is true once it may have changed something.
 
     `shared` is common to adjacent calls of the same command in a batch: one may leave what it read
-    there for the next.
+    there for the next. A handler whose result concludes something from rows that a budget may cut
+    sets `rederive`, which concludes it again from the rows that are left.
     """
 
     __slots__ = (
@@ -135,6 +136,7 @@ class Tx:
         "facts",
         "ids",
         "now_ms",
+        "rederive",
         "session",
         "shared",
         "suggestions",
@@ -170,6 +172,7 @@ class Tx:
         self.shared = {} if shared is None else shared
         self.warnings: list[Warned] = []
         self.suggestions: list[Suggestion] = []
+        self.rederive: Callable[[dict[str, Any]], None] | None = None
 
     @classmethod
     def to_write(

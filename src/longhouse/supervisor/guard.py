@@ -205,7 +205,7 @@ def begin(
         on_fork(child)
     except BaseException:
         os.close(trouble)
-        _discard(child)
+        discard(child)
         raise
     return child, trouble
 
@@ -215,7 +215,7 @@ def started(child: int, trouble: int) -> int:
     try:
         errno = os.read(trouble, 16)
     except BaseException:
-        _discard(child)
+        discard(child)
         raise
     finally:
         os.close(trouble)
@@ -225,7 +225,8 @@ def started(child: int, trouble: int) -> int:
     return child
 
 
-def _discard(child: int) -> None:
+def discard(child: int) -> None:
+    """Kill a child that must not run, and wait for its end."""
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 
@@ -311,6 +312,14 @@ def holders(lock: str, among: dict[int, Process]) -> set[int]:
         return set()
     leaders = (pid for pid, (_, _, session, _) in among.items() if pid == session)
     return {pid for pid in leaders if holds(pid, wanted)}
+
+
+def holds_path(pid: int, lock: str) -> bool:
+    """Whether the process holds an exclusive lock on the file of this name."""
+    try:
+        return holds(pid, os.stat(lock))  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def holds(pid: int, wanted: os.stat_result) -> bool:

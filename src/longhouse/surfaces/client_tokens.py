@@ -157,11 +157,11 @@ def move_tokens(before: Settings, after: Settings) -> None:
         source.rename(target)
 
 
-def known_tokens(settings: Settings) -> list[str]:
-    """The ids of the tokens that this user's own configuration keeps for a store's clients."""
+def known_tokens(settings: Settings) -> list[ClientToken]:
+    """The tokens that this user's own configuration keeps for a store's clients."""
     own = user_file()
     found = sorted(_folder(own, settings).glob("*.json")) if own else []
-    return [kept.id for path in found if (kept := ClientTokens(settings, path.stem).kept())]
+    return [kept for path in found if (kept := ClientTokens(settings, path.stem).kept())]
 
 
 def _row(ask: Ask, kept: ClientToken) -> dict[str, Any] | None:

@@ -65,7 +65,7 @@ _WORDS = {
     "decision": "decision decide think.decision.add",
     "evidence": "evidence think.evidence.add",
     "frame": "frame think.frame.add",
-    "hypothesis": "hypothesis propose think.hypothesis.add",
+    "hypothesis": "hypothesis propose hypothesize think.hypothesis.add",
     "note": "note think.note.add",
     "question": "question ask think.question.add",
     "test": "test experiment think.test.add",

@@ -17,20 +17,24 @@ from longhouse.thinking.room import sql
 from longhouse.thinking.types.cards import Citation
 from longhouse.work.receipts import steps_shown_by
 
-__all__ = ["MOST_REFS", "cite", "cited_by", "refs_in"]
+__all__ = ["MOST_REFS", "cite", "cited_by", "cites_the_same", "refs_in"]
 
 MOST_REFS = 64
 _MOST_CITERS = 50
 
 
 def refs_in(
-    tx: Tx, given: Iterable[str] | None, *texts: str | None, before: Node | None = None
+    tx: Tx,
+    given: Iterable[str] | None,
+    *texts: str | None,
+    before: Node | None = None,
+    own_id: str | None = None,
 ) -> list[str]:
     """The refs of a card: those it lists, which must open, and those its text mentions, if they do.
 
-    If `given` is None, the refs listed by the previous version stay.
+    If `given` is None, the refs listed by the previous version stay. A card does not cite itself.
     """
-    named = list(dict.fromkeys(ref.strip() for ref in given or () if ref.strip()))
+    named = _listed(given, own_id)
     if given is None and before is not None:
         said = [*_mentions(before.title), *_mentions(before.text)]
         named = [ref for ref in (before.meta or {}).get("refs") or () if ref not in said]
@@ -41,8 +45,28 @@ def refs_in(
                 recovery="cite refs that `open` accepts, or leave it out",
             )
     mentioned = (ref for text in texts for ref in _mentions(text))
-    found = [ref for ref in dict.fromkeys(mentioned) if ref not in named and opens(tx, ref)]
+    found = [
+        ref
+        for ref in dict.fromkeys(mentioned)
+        if ref not in named and ref != own_id and opens(tx, ref)
+    ]
     return [*named, *found][:MOST_REFS]
+
+
+def cites_the_same(before: Node, given: Iterable[str] | None, refs: Iterable[str]) -> bool:
+    """Whether a repeated card cites what it did, apart from records that its text mentions.
+
+    Something that it mentions may have been made, or removed, since it was written.
+    """
+    then = set((before.meta or {}).get("refs") or ())
+    mentioned = {*_mentions(before.title), *_mentions(before.text)}
+    listed = set(_listed(given, before.id))
+    return listed <= then and (then ^ set(refs)) <= mentioned
+
+
+def _listed(given: Iterable[str] | None, own_id: str | None) -> list[str]:
+    named = dict.fromkeys(ref.strip() for ref in given or ())
+    return [ref for ref in named if ref and ref != own_id]
 
 
 def _mentions(text: str | None) -> list[str]:

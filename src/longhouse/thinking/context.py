@@ -137,7 +137,7 @@ def limits_of(req: FrontierLens[Any]) -> dict[str, int]:
 
 @room.command(
     "think.frontier",
-    also="think.open.questions status",
+    also="think.open.questions status questions",
     example=ShowFrontier(),
     trim=[
         *FRONTIER_TRIM,

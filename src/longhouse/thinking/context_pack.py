@@ -11,7 +11,8 @@ from longhouse.memory.sequential import derive
 from longhouse.memory.types.graph import Edge
 from longhouse.store.tx import Tx
 from longhouse.thinking.capsules import SMALLEST, TRIM_ENGINE, capsule_of, docs_of, pack_lines
-from longhouse.thinking.engine.run import reason
+from longhouse.thinking.cutting import Cut
+from longhouse.thinking.engine.run import Reasoning
 from longhouse.thinking.places import Place, place_of
 from longhouse.thinking.reading import entries_of
 from longhouse.thinking.room import room
@@ -64,7 +65,7 @@ def show_context_pack(tx: Tx, req: ShowContextPack) -> PackedContext:
 
 
 def context_pack(tx: Tx, req: PackLens[Any]) -> PackedContext:
-    """The pack before it is trimmed; it only reads and creates nothing."""
+    """The pack before it is trimmed; it only reads and creates nothing but `tx.rederive`."""
     place, lens = place_of(tx, req), lens_of(req)
     graph = view_of(tx, place.branch, place.graph_doc)
     looker = Looker(tx, graph, place, drafts=lens.drafts)
@@ -73,7 +74,7 @@ def context_pack(tx: Tx, req: PackLens[Any]) -> PackedContext:
     lit: dict[str, Any] = {"drafts": lens.drafts, "step": place.step}
     notes, notes_page = entries_of(tx, place.branch, place.notes_doc, limit=req.notes_limit, **lit)
     trace, trace_page = entries_of(tx, place.branch, place.trace_doc, limit=req.trace_limit, **lit)
-    engine = reason(
+    reasoning = Reasoning(
         tx,
         place,
         cards,
@@ -82,6 +83,7 @@ def context_pack(tx: Tx, req: PackLens[Any]) -> PackedContext:
         signals_limit=req.engine_signals_limit,
         actions_limit=req.engine_actions_limit,
     )
+    tx.rederive = Cut(tx, reasoning, cards=("cards",), trace="trace.entries")
     empty = not cards and not notes_page.has_more and not notes
     return PackedContext(
         requested={"target": place.target if req.target else None, "ref": req.branch or req.ref},
@@ -89,8 +91,8 @@ def context_pack(tx: Tx, req: PackLens[Any]) -> PackedContext:
         docs=docs_of(place),
         step_focus=place.step,
         view=lens.view,
-        capsule=capsule_of(tx, "context_pack_capsule", place, cards, engine),
-        engine=engine,
+        capsule=capsule_of(tx, "context_pack_capsule", place, cards, reasoning.engine),
+        engine=reasoning.engine,
         lane_summary=lane_summary(cards) if lens.drafts else None,
         notes=PackedDoc(entries=notes, pagination=notes_page),
         trace=PackedTrace(entries=trace, sequential=derive(trace), pagination=trace_page),

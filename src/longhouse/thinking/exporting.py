@@ -46,7 +46,8 @@ def export_context_pack(tx: Tx, req: ExportContextPack) -> Exported:
     path = _inside(facts.project_root, facts.store, req.out_file)
     pack = redact(msgspec.to_builtins(context_pack(tx, req)))
     most = min(req.max_chars, req.context_budget or req.max_chars)
-    fitted = fit(pack, Budget(max_chars=most, explicit=True), PACK_TRIM)
+    rederive, tx.rederive = tx.rederive, None  # it concerns the file, not the answer
+    fitted = fit(pack, Budget(max_chars=most, explicit=True), PACK_TRIM, rederive=rederive)
     data = msgspec.json.format(msgspec.json.encode(fitted.result), indent=2) + b"\n"
     root = facts.project_root.resolve()
     try:

@@ -35,7 +35,9 @@ _LINTED = 200
 
 @room.command(
     "think.knowledge.upsert",
-    also="learn remember think.knowledge.add think.knowledge.create think.knowledge.set",
+    also=(
+        "learn remember think.knowledge.add think.knowledge.create think.knowledge.set think.memory"
+    ),
     op="knowledge.upsert",
     writes=True,
     additive=True,
@@ -67,7 +69,7 @@ def upsert_knowledge(tx: Tx, req: UpsertKnowledge) -> CardWritten:
 
 @room.command(
     "think.knowledge.query",
-    also="knowledge recall think.knowledge.search think.knowledge.get remembered",
+    also="knowledge recall think.knowledge.search think.knowledge.get remembered think.memory",
     op="knowledge.query",
     example=QueryKnowledge(limit=12),
     trim=[

@@ -31,7 +31,7 @@ __all__ = ["change_cards", "link", "list_pins", "pin", "rewritten", "set_status"
 
 @room.command(
     "think.link",
-    also="connect relate edge",
+    also="connect relate edge support:rel=supports",
     writes=True,
     additive=True,
     idempotent=True,
@@ -64,7 +64,11 @@ def link(tx: Tx, req: Link) -> Linked:
 
 @room.command(
     "think.set.status",
-    also="resolve close think.card.close think.update.status think.status.set status",
+    also=(
+        "resolve close think.card.close think.update.status think.status.set status "
+        "confirm:status=confirmed refute:status=rejected reject:status=rejected "
+        "accept:status=accepted"
+    ),
     writes=True,
     idempotent=True,
     example=SetStatus(status="closed", targets=["CARD-H1"]),

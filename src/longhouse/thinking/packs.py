@@ -8,7 +8,8 @@ from longhouse.memory.sequential import derive
 from longhouse.store.tx import Tx
 from longhouse.thinking.capsules import SMALLEST, TRIM_ENGINE, capsule_of, pack_lines
 from longhouse.thinking.context import FRONTIER_TRIM, limits_of
-from longhouse.thinking.engine.run import reason
+from longhouse.thinking.cutting import Cut
+from longhouse.thinking.engine.run import Reasoning
 from longhouse.thinking.places import place_of
 from longhouse.thinking.reading import entries_of
 from longhouse.thinking.room import room
@@ -39,7 +40,7 @@ def show_pack(tx: Tx, req: ShowPack) -> ThinkPack:
     graph = view_of(tx, place.branch, place.graph_doc)
     looker = Looker(tx, graph, place, drafts=lens.drafts)
     cards = looker.select(req.limit_candidates, lens.view)
-    engine = reason(
+    reasoning = Reasoning(
         tx,
         place,
         cards,
@@ -47,17 +48,18 @@ def show_pack(tx: Tx, req: ShowPack) -> ThinkPack:
         signals_limit=req.engine_signals_limit,
         actions_limit=req.engine_actions_limit,
     )
+    tx.rederive = Cut(tx, reasoning, cards=("candidates",), trace=None)
     return ThinkPack(
         branch=place.branch,
         graph_doc=place.graph_doc,
         trace_doc=place.trace_doc,
         step_focus=place.step,
         view=lens.view,
-        capsule=capsule_of(tx, "think_pack_capsule", place, cards, engine),
+        capsule=capsule_of(tx, "think_pack_capsule", place, cards, reasoning.engine),
         stats=counted(cards),
         candidates=cards,
         frontier=looker.frontier(limits_of(req)),
-        engine=engine,
+        engine=reasoning.engine,
         lane_summary=lane_summary(cards) if lens.drafts else None,
     )
 
@@ -93,7 +95,7 @@ def show_watch(tx: Tx, req: ShowWatch) -> Watch:
         drafts=lens.drafts,
         step=place.step,
     )
-    engine = reason(
+    reasoning = Reasoning(
         tx,
         place,
         cards,
@@ -102,13 +104,14 @@ def show_watch(tx: Tx, req: ShowWatch) -> Watch:
         signals_limit=req.engine_signals_limit,
         actions_limit=req.engine_actions_limit,
     )
+    tx.rederive = Cut(tx, reasoning, cards=("candidates",), trace="trace.entries")
     return Watch(
         branch=place.branch,
         graph_doc=place.graph_doc,
         trace_doc=place.trace_doc,
         step_focus=place.step,
         view=lens.view,
-        capsule=capsule_of(tx, "watch_capsule", place, cards, engine),
+        capsule=capsule_of(tx, "watch_capsule", place, cards, reasoning.engine),
         candidates=cards,
         frontier=looker.frontier(limits_of(req)),
         trace=WatchTrace(
@@ -116,6 +119,6 @@ def show_watch(tx: Tx, req: ShowWatch) -> Watch:
             sequential=derive(entries),
             pagination=page,
         ),
-        engine=engine,
+        engine=reasoning.engine,
         lane_summary=lane_summary(cards) if lens.drafts else None,
     )

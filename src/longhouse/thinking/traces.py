@@ -56,7 +56,7 @@ def add_step(tx: Tx, req: AddStep) -> TraceAdded:
 
 @room.command(
     "think.trace.sequential.step",
-    also="sequential sequentialthinking thought",
+    also="sequential sequentialthinking thought think think.sequential.thinking",
     writes=True,
     additive=True,
     example=AddThought(

@@ -27,7 +27,7 @@ from longhouse.memory.names import check_node_id
 from longhouse.memory.types.graph import EdgeUpsert, Node, NodeUpsert, Op
 from longhouse.store.tx import Tx
 from longhouse.thinking.anchors import register_missing
-from longhouse.thinking.citing import cite, refs_in
+from longhouse.thinking.citing import cite, cites_the_same, refs_in
 from longhouse.thinking.finding import cards_in, find_card, unknown_card
 from longhouse.thinking.parsing import GivenCard
 from longhouse.thinking.places import Place
@@ -64,7 +64,7 @@ def write_card(
             recovery="pass card.title, card.text or both",
         )
     meta.pop("refs", None)
-    refs = refs_in(tx, draft.refs, title, text, before=before)
+    refs = refs_in(tx, draft.refs, title, text, before=before, own_id=draft.id)
     meta = {**meta, "refs": refs} if refs else meta
     links = [
         EdgeUpsert(from_=draft.id or "", rel=rel, to=to)
@@ -84,8 +84,9 @@ def write_card(
         meta=meta or None,
     )
     ops: list[Op] = [node, *(msgspec.structs.replace(e, from_=card_id) for e in links), *edges]
-    if before is not None and _says_the_same(tx, view, before, ops):
+    if before is not None and _says_the_same(tx, view, before, draft, ops):
         seq = _entry_of(tx, place, card_id)
+        refs = (before.meta or {}).get("refs") or []
         none = CardsApplied(nodes_upserted=0, edges_upserted=0)
         return _answer(place, card_id, none, seq, version=before.last_seq, refs=refs)
     seq = _append(tx, branch, place, node, [op for op in ops if isinstance(op, EdgeUpsert)])
@@ -176,13 +177,16 @@ def _fresh_id(tx: Tx) -> str:
     return card_id
 
 
-def _says_the_same(tx: Tx, view: View, before: Node, ops: Sequence[Op]) -> bool:
+def _says_the_same(tx: Tx, view: View, before: Node, draft: GivenCard, ops: Sequence[Op]) -> bool:
     node, *links = ops
     assert isinstance(node, NodeUpsert)
     fields = ("type", "title", "text", "status", "tags")
     if any(getattr(before, name) != getattr(node, name) for name in fields):
         return False
-    if (before.meta or None) != node.meta:
+    then, now = dict(before.meta or {}), dict(node.meta or {})
+    refs = now.pop("refs", [])
+    then.pop("refs", None)
+    if then != now or not cites_the_same(before, draft.refs, refs):
         return False
     ends = {end for link in links for end in (link.from_, link.to)}  # type: ignore[union-attr]
     there = {

@@ -42,7 +42,7 @@ __all__ = [
 
 @room.command(
     "tasks.verify",
-    also="tasks.step.verify confirm checkpoints",
+    also="tasks.step.verify confirm checkpoints check",
     writes=True,
     example=Verify(task="TASK-001", checkpoints="gate"),
 )
@@ -55,7 +55,10 @@ def verify(tx: Tx, req: Verify) -> StepMoved:
 
 @room.command(
     "tasks.done",
-    also="tasks.step.done tasks.step.complete tasks.step.finish",
+    also=(
+        "tasks.step.done tasks.step.complete tasks.step.finish tasks.check.off tick "
+        "tasks.step.check"
+    ),
     writes=True,
     example=Done(task="TASK-001"),
 )

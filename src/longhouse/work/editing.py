@@ -36,7 +36,11 @@ TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
 
 @room.command(
     "tasks.edit",
-    also="update rename modify change assign set tasks.plan.edit tasks.plan.update",
+    also=(
+        "update rename modify change assign set tasks.plan.edit tasks.plan.update label tag "
+        "prioritize tasks.set.priority priority tasks.set.assignee tasks.set.title "
+        "tasks.depends.on tasks.dep.add depend tasks.dependency.add link"
+    ),
     writes=True,
     example=Edit(task="TASK-001", priority="HIGH", assignee="amber-otter"),
 )

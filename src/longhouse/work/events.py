@@ -208,10 +208,10 @@ def _delta_lines(result: dict[str, Any]) -> list[str]:
 
 
 def event_line(event: dict[str, Any]) -> str:
-    """`evt_… TASK-001 s:0 step_done | by amber-otter`"""
+    """`evt_… TASK-001@38 s:0 step_done | by amber-otter`"""
     said = event.get("payload", {})
     what = next((str(said[k]) for k in ("note", "reason", "title", "status") if said.get(k)), "")
-    parts = [f"{event['event_id']} {event['task']} {event.get('path', '')} {event['type']}"]
+    parts = [f"{event['event_id']} {event['ref']} {event.get('path', '')} {event['type']}"]
     if what:
         parts.append(cell(what, 80))
     if event.get("actor"):
@@ -221,7 +221,7 @@ def event_line(event: dict[str, Any]) -> str:
 
 @room.command(
     "tasks.delta",
-    also="changes since events",
+    also="changes since events diff",
     example=GetDelta(limit=20),
     lines=_delta_lines,
     trim=[Drop("events.payload"), Pop("events", leave=1, cursor="event_id", into="next_since")],
@@ -253,7 +253,7 @@ def _history_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.history",
-    also="log timeline audit events",
+    also="log timeline audit events activity changelog journal",
     example=GetHistory(task="TASK-001"),
     lines=_history_lines,
     trim=[Drop("operations.payload"), Pop("operations", leave=1, cursor="seq")],

@@ -188,7 +188,7 @@ def release_lease(tx: Tx, req: ReleaseLease) -> LeaseShown:
 def _holder(tx: Tx) -> str:
     if not tx.actor:
         raise InvalidInput(
-            "agent_id: expected the holder; fix: agent_id=amber-otter",
+            "agent_id: expected the holder",
             recovery="pass agent_id, or set LONGHOUSE_AGENT_ID",
         )
     return tx.actor

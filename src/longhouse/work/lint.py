@@ -25,11 +25,15 @@ __all__ = [
 def _lint_lines(result: dict[str, Any]) -> list[str]:
     summary = result["summary"]
     head = f"lint {result['target']} errors={summary['error']} warnings={summary['warning']}"
-    return [head] + [
-        f"{issue['code']} {issue['target']} | {cell(issue['message'], 100)} | fix: "
-        f"{cell(issue['recovery'], 100)}"
-        for issue in result["issues"]
-    ]
+    return (
+        [head]
+        + [
+            f"{issue['code']} {issue['target']} | {cell(issue['message'], 100)} | fix: "
+            f"{cell(issue['recovery'], 100)}"
+            for issue in result["issues"]
+        ]
+        + [f"{patch['id']} | {cell(patch['purpose'], 100)}" for patch in result["patches"]]
+    )
 
 
 @room.command(

@@ -66,7 +66,9 @@ _SHORTER = [
 
 @room.command(
     "tasks.context",
-    also="list ls all query search tasks.plan.list plans plans.list find",
+    also=(
+        "list ls all query search tasks.plan.list plans plans.list find mine my filter board kanban"
+    ),
     example=GetContext(tasks_limit=20),
     lines=_context_lines,
     trim=[

@@ -37,7 +37,10 @@ INBOX = "Inbox"
 
 @room.command(
     "tasks.plan.create",
-    also="create add tasks.task.create tasks.plan.new tasks.plan.add plans.create make",
+    also=(
+        "create add tasks.task.create tasks.plan.new tasks.plan.add plans.create make epic "
+        "milestone story feature issue"
+    ),
     op="plan.create",
     writes=True,
     additive=True,

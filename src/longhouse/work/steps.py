@@ -50,7 +50,8 @@ _BULLET = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\[[ xX]?\]\s+)?")
     "tasks.plan.decompose",
     also=(
         "decompose steps tasks.steps.add tasks.step.add tasks.step.create split "
-        "tasks.add.steps breakdown"
+        "tasks.add.steps breakdown subtask subtasks todos tasks.todos.write tasks.todo.write "
+        "tasks.task.split"
     ),
     op="plan.decompose",
     writes=True,

@@ -14,7 +14,7 @@ from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
 from longhouse.memory.targeting import standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.events import timeline
+from longhouse.work.events import event_line, timeline
 from longhouse.work.lookup import entity_of, given_id
 from longhouse.work.projections import counts
 from longhouse.work.proof import Receipt
@@ -75,7 +75,7 @@ def handoff_of(scene: Scene, limit: int = 10) -> Handoff:
 
 
 def radar_lines(result: dict[str, Any]) -> list[str]:
-    """The current state, then what to verify, the next action and the blockers."""
+    """The current state, what to verify, do next and what blocks; then steps and events."""
     radar = result["radar"]
     lines = [
         f"{cell(radar['now'], 200)} ({result['target']['status']}) | ref={result['target']['id']}"
@@ -85,7 +85,16 @@ def radar_lines(result: dict[str, Any]) -> list[str]:
     focus = result.get("step_focus") or {}
     lines += [f"done_when {cell(line, 200)}" for line in focus.get("success_criteria", ())]
     lines += [f"test {cell(line, 200)}" for line in focus.get("tests", ())]
-    return lines + [f"blocked {cell(line, 200)}" for line in radar["blockers"]]
+    lines += [f"blocked {cell(line, 200)}" for line in radar["blockers"]]
+    lines += [
+        f"step {step['path']} {_state(step)} {cell(step['title'], 200)}"
+        for step in result.get("steps") or ([focus] if focus else ())
+    ]
+    return lines + [event_line(one) for key in ("timeline", "delta") for one in result.get(key, ())]
+
+
+def _state(step: dict[str, Any]) -> str:
+    return "done" if step.get("completed") else "blocked" if step.get("blocked") else "open"
 
 
 _TARGET_TRIM: list[Trim] = [
@@ -100,7 +109,7 @@ _TARGET_TRIM: list[Trim] = [
 
 @room.command(
     "tasks.radar",
-    also="overview view",
+    also="overview view dashboard",
     example=GetRadar(task="TASK-001"),
     lines=radar_lines,
     trim=[

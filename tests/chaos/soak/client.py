@@ -47,8 +47,10 @@ class Client:
         self._http: httpx2.Client | None = None
 
     def run(self, acts: int) -> None:
-        for number in range(max(self.journal.began(), 1), acts + 1):
-            if (self.base / "stop").exists():
+        """Do these acts, first of all the one that was begun: nobody else would end it."""
+        began = self.journal.began()
+        for number in range(max(began, 1), acts + 1):
+            if number > began and (self.base / "stop").exists():
                 return
             rng = random.Random(f"{self.name} {number}")
             self.journal.append(begins=number)
@@ -119,7 +121,9 @@ class Client:
             try:
                 envelope: dict[str, Any] = self._server().post(f"/call/{cmd}", json=args).json()
                 error = envelope.get("error") or {}
-                if not error.get("retryable") and error.get("code") != "OUTCOME_UNKNOWN":
+                if error.get("code") == "UNAUTHENTICATED":  # a stranger has our server's port now
+                    self._forget()
+                elif not error.get("retryable") and error.get("code") != "OUTCOME_UNKNOWN":
                     return envelope
             except (httpx2.HTTPError, OSError, ValueError) as failed:
                 error = {"code": repr(failed)}

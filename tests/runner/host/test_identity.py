@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from longhouse.runner.host.client import HostClient, HostUnavailable
 from longhouse.runner.host.holder import kill_holder
 from longhouse.runner.host.identity import forget_host_id, host_id_of
 from longhouse.runner.tool_tasks.pulse import HostPulse
@@ -206,3 +212,111 @@ def test_the_lock_follows_the_speaker(tmp_path: Path) -> None:
     assert third.take()
     third.end()
     shutil.rmtree(tmp_path)
+
+
+HOLDS = """
+import fcntl, os, sys, time
+from pathlib import Path
+from longhouse.runner.host.holder import name_holder
+lock = os.open("host.lock", os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(lock, fcntl.LOCK_EX)
+name_holder(lock)
+print("held", flush=True)
+time.sleep(300)
+"""
+
+
+def test_a_host_that_stands_still_before_it_opens_its_door_is_replaced_too(tmp_path: Path) -> None:
+    now = [0.0]
+    pulse = HostPulse(tmp_path, lambda: now[0])
+    assert (pulse.feel(), pulse.is_felt) == (None, True)  # there is none
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS], cwd=tmp_path, stdout=subprocess.PIPE
+    ) as starting:
+        assert starting.stdout
+        assert starting.stdout.readline() == b"held\n"
+        for now[0] in (10.0, 20.0, 29.9):
+            assert (pulse.feel(), pulse.is_felt) == (None, False)
+        now[0] = 30.0
+        assert pulse.feel() == starting.pid
+        assert starting.wait(30) == -signal.SIGKILL
+
+
+def test_a_host_that_never_says_that_it_is_ready_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.host.client.START_S", 0.1)
+    kept: list[int] = []
+
+    def stands_still(*_words: Any, pass_fds: tuple[int, ...], **_more: Any) -> int:
+        kept.append(os.dup(pass_fds[0]))
+        return 0
+
+    monkeypatch.setattr("longhouse.runner.host.client.start_apart", stands_still)
+    try:
+        with pytest.raises(HostUnavailable, match="did not start"):
+            HostClient(tmp_path).ask("list")
+    finally:
+        for fd in kept:
+            os.close(fd)
+
+
+def test_a_program_that_never_leaves_a_host_behind_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.host.client.START_S", 0.1)
+    sleeps = tmp_path / "sleeps"
+    sleeps.write_text("#!/bin/sh\nexec sleep 300\n")
+    sleeps.chmod(0o700)
+    monkeypatch.setattr("longhouse.runner.host.client.sys", SimpleNamespace(executable=str(sleeps)))
+    with pytest.raises(HostUnavailable, match="did not start within"):
+        HostClient(tmp_path).ask("list")
+
+
+def test_leaving_waits_for_no_answer_of_a_stopped_host(host: Hosted) -> None:
+    host.client.ask("list")
+    pid = host.pid
+    line = host.client._line
+    assert line
+    sent, ask = threading.Event(), line.ask
+
+    def asked(what: dict[str, Any]) -> dict[str, Any]:
+        sent.set()
+        return ask(what)
+
+    line.ask = asked  # type: ignore[method-assign]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asks = threading.Thread(target=host.client.ask, args=("list",), daemon=True)
+        asks.start()
+        assert sent.wait(30)
+        host.client.close()  # else for as long as the host may take to answer
+        assert asks.is_alive()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    asks.join(60)
+    assert not asks.is_alive()
+
+
+def test_a_stopped_process_keeps_nobody_from_reading_the_id(tmp_path: Path) -> None:
+    mine = host_id_of(tmp_path)
+    at = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(at, fcntl.LOCK_EX)
+        assert host_id_of(tmp_path) == mine
+    finally:
+        os.close(at)
+
+
+def test_nobody_waits_without_end_for_a_process_that_is_naming_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.host.identity.LOCK_S", 0.1)
+    at = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(at, fcntl.LOCK_EX)
+        with pytest.raises(TimeoutError, match="may be stopped"):
+            host_id_of(tmp_path)
+    finally:
+        os.close(at)
+    assert host_id_of(tmp_path).startswith("host-")

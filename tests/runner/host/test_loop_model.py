@@ -43,7 +43,7 @@ class FakeTask:
         self.name, self.fails = name, fails
         self.root = self.terminal = self.feeds_at = None
         self.wakes_at: float | None = None
-        self.is_foreign = self.needs_tree = False
+        self.is_foreign = self.needs_tree = self.awaits_tree = False
         self.is_hashed = self.is_begun = True
         self.ops: list[str] = []
 

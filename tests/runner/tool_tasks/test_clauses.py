@@ -14,12 +14,13 @@ MODES = {"pipes": "stdout", "pty": "pty"}
 
 
 @pytest.mark.proves("TTA-013", "TTA-025", "TTA-026", "TTA-027", "TTA-045")
-@pytest.mark.parametrize("mode, stream", MODES.items())
+@pytest.mark.parametrize("mode, stream", [*MODES.items(), ("pipes", "stderr")])
 def test_output_past_its_budget_is_a_preview_with_references_to_all_of_it(
     desk: TaskDesk, mode: str, stream: str
 ) -> None:
     desk.runner("r1")
     script = "for n in $(seq 2000); do echo $n of many lines that are all alike; done"
+    script += " >&2" if stream == "stderr" else ""
     task = desk.bash(script, execution_mode=mode, args={"max_bytes": 4_096})
     ended = desk.ended(task)
     log = desk.log(task, stream)

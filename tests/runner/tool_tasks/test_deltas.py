@@ -50,7 +50,7 @@ def test_joined_they_are_the_text_with_its_secrets_starred_out(
     assert all(delta.size <= DELTA_BYTES for delta in found if delta.chunk is not None)
     told = "".join(delta.chunk or "" for delta in found)
     if all(delta.chunk is not None for delta in found):
-        assert told == mask(raw).decode().replace("\0", "\ufffd")
+        assert told == mask(raw).decode()
     assert TOKEN not in told
 
 

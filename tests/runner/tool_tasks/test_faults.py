@@ -141,6 +141,7 @@ def test_a_task_that_exceeds_a_limit_fails_with_that_cause(
     assert (last["status"], last["exit_code"], last["signal"]) == ("failed", None, sent)
 
 
+@pytest.mark.proves("TTA-014")
 def test_leftovers_that_hold_the_output_are_ended_and_named(desk: TaskDesk) -> None:
     desk.runner("r1")
     task = desk.bash("setsid sleep 300 & echo $!; exit 4")
@@ -288,6 +289,7 @@ def test_no_more_tasks_run_than_the_workspace_allows(narrow: TaskDesk) -> None:
     assert narrow.task(first)["status"] == "exited"
 
 
+@pytest.mark.proves("TTA-014")
 def test_the_ports_that_a_task_listens_on_are_shown(desk: TaskDesk) -> None:
     desk.runner("r1")
     serve = (

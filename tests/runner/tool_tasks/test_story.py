@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +138,7 @@ def test_no_byte_is_told_twice_or_left_out_however_often_runners_die(
     assert sum(one["bytes"] for one in server.frames if "chunk" in one) <= 30_000
 
 
-@pytest.mark.proves("TTA-032")
+@pytest.mark.proves("TTA-032", "TTA-014")
 def test_output_comes_before_the_operation_that_came_after_it(tmp_path: Path) -> None:
     folder, server = Folder(tmp_path), Told()
     folder.write("stdout", b"before\n")
@@ -150,6 +153,37 @@ def test_output_comes_before_the_operation_that_came_after_it(tmp_path: Path) ->
         "tool_task_signalled",
         "after\n",
     ]
+
+
+_TELL = """
+import json, sys
+from pathlib import Path
+from longhouse.runner.tool_tasks.story import Story
+story = Story(json.loads(sys.argv[2]), Path(sys.argv[1]), set())
+print(json.dumps([one["type"] for one in story.tell() if "bytes" in one]))
+story.close()
+"""
+
+
+@pytest.mark.proves("TTA-043")
+def test_two_streams_are_told_in_one_order_by_every_process(tmp_path: Path) -> None:
+    folder, server = Folder(tmp_path), Told()
+    for number in range(3):
+        folder.write("stderr", b"warning %d\n" % number)
+        folder.write("stdout", b"line %d\n" % number)
+    folder.end()
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _TELL, str(folder.path), json.dumps(server.work())],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(6)
+    }
+    (only,) = told
+    assert json.loads(only) == ["tool_stdout", "tool_stderr"]
 
 
 def test_beyond_the_budget_references_become_rarer_the_more_there_is(tmp_path: Path) -> None:

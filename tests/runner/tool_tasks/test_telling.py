@@ -97,7 +97,10 @@ class Desk:
         )
 
     def tell(self, stories: list[FakeStory]) -> None:
-        self.teller.tell(stories)  # type: ignore[arg-type]
+        """Until none has more."""
+        left: Any = stories
+        while left:
+            left = self.teller.tell(left)
 
 
 @pytest.fixture
@@ -111,6 +114,14 @@ def test_many_tasks_are_told_in_few_calls(desk: Desk) -> None:
     assert desk.plane.names() == ["tool.task_append_many"] * 3
     assert desk.forgotten == [story.task_id for story in stories]
     assert all(story.is_closed for story in stories)
+
+
+def test_one_that_never_stops_printing_keeps_no_other_waiting(desk: Desk) -> None:
+    endless, other = FakeStory(1, frames=10**6), FakeStory(2)
+    tell: Callable[[Any], Any] = desk.teller.tell
+    assert tell([endless]) == [endless]
+    assert tell([endless, other]) == [endless]
+    assert desk.forgotten == [other.task_id]
 
 
 def test_a_single_task_is_told_as_ever(desk: Desk) -> None:

@@ -120,6 +120,24 @@ def test_a_signal_reaches_the_program_in_the_foreground_and_not_its_shell(desk: 
     assert desk.ended(task)["exit_code"] == 0
 
 
+@pytest.mark.proves("TTA-030")
+def test_every_signal_has_the_effect_of_its_name(desk: TaskDesk) -> None:
+    desk.runner("r1")
+    caught = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "TSTP")
+    traps = "; ".join(f"trap 'echo got-{name}' {name}" for name in caught)
+    task = started(desk, f"{traps}; echo ready; while :; do sleep 0.05; done")
+    for name in caught:
+        op = post(desk, task, "signal", signal=name).json()["op_id"]
+        assert outcome(desk, task, op)["signal"] == name
+        until(lambda: f"got-{name}".encode() in desk.log(task, "pty"), f"it got {name}")  # noqa: B023
+    for name in ("STOP", "CONT"):
+        op = post(desk, task, "signal", signal=name).json()["op_id"]
+        assert outcome(desk, task, op)["signal"] == name
+    post(desk, task, "signal", signal="KILL")
+    ended = desk.ended(task)
+    assert (ended["exit_code"], ended["signal"]) == (None, "KILL")
+
+
 def _foreground(shell: int) -> str:
     """The name of the program that leads the foreground group of a shell's terminal."""
     fields = Path(f"/proc/{shell}/stat").read_text().rpartition(")")[2].split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import signal
 
@@ -82,3 +83,28 @@ def test_a_terminal_that_has_shown_very_much_is_still_told_of_key_by_key(desk: T
     until(all_is_told, "what was typed is told")
     shown = desk("tool.task_status", task_id=task, screen=True)["screen"]["text"]
     assert shown.endswith("120000\nhello\ngot hello")
+
+
+def test_a_typed_key_leaves_three_log_rows_and_keys_typed_together_no_more(desk: TaskDesk) -> None:
+    """The request, which wakes the runner; its outcome, a frame of its own; and the echo."""
+    desk.runner("r1")
+    task = started(desk, "echo ready; exec cat")
+
+    def typed(keys: str) -> int:
+        """The log's newest row once these keys were requested; returns after their echo."""
+        chunk = base64.b64encode(keys.encode()).decode()
+        op = desk("tool.task_write_stdin", task_id=task, chunk_b64=chunk)
+        until(lambda: _is_told(desk, task, op["op_id"], keys), f"{keys} was echoed")
+        seq: int = op["seq"]
+        return seq
+
+    seqs = [typed(key) for key in "abcdefgh"]
+    assert [later - seq for seq, later in itertools.pairwise(seqs)] == [3] * 7
+    together = typed("ijklmnopqrstuvwxyz")
+    assert typed("!") - together == 3
+
+
+def _is_told(desk: TaskDesk, task: str, op_id: str, keys: str) -> bool:
+    frames = desk.frames(task)
+    text = "".join(frame.get("chunk") or "" for frame in frames)
+    return keys in text and any(frame.get("op_id") == op_id for frame in frames)

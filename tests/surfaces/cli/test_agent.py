@@ -70,6 +70,7 @@ def test_init_without_a_wish_registers_and_says_why(sh: Shell) -> None:
     assert (ran.json["command"], data["mode"]) == ("agent init", "register")
     assert data["recommendation"] == "register: no earlier identity has unfinished work here"
     assert data["agent"]["rig"].startswith(sys.platform)
+    assert ok(sh("agent", "heartbeat", "--agent", data["agent_id"], "--json")), "its token is kept"
     assert ok(sh("agent", "init", "--non-interactive", "--json"))["agent_id"] != data["agent_id"]
 
 
@@ -78,8 +79,10 @@ def test_init_registers_the_name_that_is_asked_for_once(sh: Shell) -> None:
     data = ok(sh("agent", "init", "--register", "amber-otter", "--role", "ui", "--json"))
     assert (data["agent_id"], data["agent"]["role"]) == ("amber-otter", "ui")
     assert sys.platform in data["agent"]["rig"]
+    assert ok(sh("agent", "heartbeat", "--agent", "amber-otter", "--json")), "its token is kept"
     assert code(sh("agent", "init", "--register", "amber-otter", "--json")) == "DUPLICATE_AGENT_ID"
-    assert code(sh("agent", "init", "--register", "Bad_Name", "--json")) == "INVALID_AGENT_ID"
+    for wrong in ("Bad_Name", "Amber-Otter"):
+        assert code(sh("agent", "init", "--register", wrong, "--json")) == "INVALID_AGENT_ID"
     both = sh("agent", "init", "--register", "a-b", "--adopt", "c-d", "--json")
     assert code(both) == "INVALID_INPUT"
 
@@ -151,6 +154,7 @@ def test_what_cannot_be_decided_safely_fails_with_a_recommendation(
     error = runs[0].json["error"]
     assert "uncommitted changes in src/*: src/parser.py" in error["message"]
     assert "--adopt amber-otter" in error["recovery"]
+    assert code(sh("agent", "init", "--json")) == "AMBIGUOUS_SESSION", "a program reads the answer"
     assert sh("agent", "init", "--non-interactive").code == 4
     rejected = sh("agent", "init", "--adopt", "amber-otter", "--scope", "x", "--non-interactive")
     assert rejected.code == 4

@@ -105,6 +105,21 @@ def test_a_replay_gives_the_recorded_bytes_in_their_order(
     assert (ran.returncode, ran.stdout) == (0, b"hi\r\n")
 
 
+@pytest.mark.parametrize("source", ["session.jsonl", "PROC-001"])
+def test_a_replay_as_json_is_one_line_with_the_whole_recording(
+    sh: Shell, recording: Path, source: str
+) -> None:
+    sh("recording", "import", str(recording))
+    ran = sh("replay", source, "--json", "--speed", "0.0001")
+    (line,) = ran.out.splitlines()
+    answer = json.loads(line)
+    assert (answer["ok"], answer["command"], answer["error"]) == (True, "replay", None)
+    told = answer["data"]
+    assert (told["source"], told["recording"]["mode"]) == (source, "pty")
+    assert [event["type"] for event in told["events"]] == ["output", "end"]
+    assert told["events"][0]["text"] == "hi\r\n"
+
+
 BROKEN = {
     "a file that stops": (RECORDED[: RECORDED.index('{"type":"end"')], "it stops after line 2"),
     "a changed byte": (RECORDED.replace("hi\\r", "ho\\r"), "does not match these totals"),

@@ -3101,6 +3101,7 @@ export interface NewFrame {
   offset_bytes?: number | null;
   bytes?: number | null;
   chunk?: string | null;
+  chunk_b64?: string | null;
   ports?: number[] | null;
   op_id?: string | null;
   reason?: string | null;

@@ -1,6 +1,7 @@
 // Keeps the count of items that need the user up to date in every view.
 import { useEffect } from "react";
-import { inWords, useNeeds } from "../views/now/needs";
+import { useNeeds } from "../views/now/needs";
+import { inWords } from "../views/now/ranking";
 import { href } from "./router";
 import { setWaiting } from "./waiting";
 

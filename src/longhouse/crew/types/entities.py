@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from longhouse.crew.liveness import Liveness
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Value
+from longhouse.kernel.values import ANY_TEXT, Value
 
 __all__ = ["Agent", "Message", "ProtocolEvent", "Reservation"]
 
@@ -44,12 +44,17 @@ Root = Annotated[
 ]
 Recipient = Annotated[
     str,
-    Meta(min_length=1, max_length=200, description="an agent, role:<role> or broadcast"),
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=ANY_TEXT,
+        description="an agent, role:<role> or broadcast",
+    ),
     also("recipient", "to_agent", "recipients"),
 ]
 Subject = Annotated[str, Meta(max_length=200), also("title", "topic")]
 Line = Annotated[str, Meta(max_length=4000)]
-Body = Annotated[str, Meta(max_length=60_000), also("text", "message", "content", "msg")]
+Body = Annotated[str, Meta(max_length=60_000), also("text", "message", "content", "msg", "body_md")]
 Category = Literal["HANDOFF", "BLOCKED", "DECISION", "INFO"]
 Kind = Literal["agent", "person"]
 Status = Literal["idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead"]

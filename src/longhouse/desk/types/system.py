@@ -93,8 +93,8 @@ class ListCommands(Request, frozen=True, kw_only=True):
 
     prefix: Annotated[
         str,
-        Meta(max_length=128),
-        also("portal", "tool", "domain", "filter", "family", "search", "query"),
+        Meta(max_length=128, description="else a word in their names or summaries"),
+        also("portal", "tool", "domain", "filter", "family", "search", "query", "text", "q"),
     ] = ""
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
     cursor: Annotated[int, Meta(ge=0, le=2**53, description="next_cursor of a page")] | None = None

@@ -306,7 +306,7 @@ class TailJob(Request["JobTail"], frozen=True, kw_only=True):
 
     job: JobArg
     after_seq: Annotated[Seq, also("since", "cursor", "from_seq")] = 0
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+    limit: Annotated[int, Meta(ge=1, le=200), also("tail", "lines", "tail_lines")] = 50
 
 
 class WaitJobs(Request["Waited"], frozen=True, kw_only=True):

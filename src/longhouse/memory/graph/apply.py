@@ -68,7 +68,11 @@ class Written(NamedTuple):
 
 @room.command(
     "graph.apply",
-    also="add write update upsert create graph.node.add graph.add.node graph.edge.add",
+    also=(
+        "add write update upsert create graph.node.add graph.add.node graph.edge.add "
+        "graph.create.entities graph.create.relations graph.add.observations "
+        "think.create.entities think.create.relations think.add.observations"
+    ),
     op="apply",
     writes=True,
     example=ApplyGraph(

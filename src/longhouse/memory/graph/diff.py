@@ -27,6 +27,7 @@ _CHUNK = 200
 
 @room.command(
     "graph.diff",
+    also="compare",
     example=DiffGraph(from_="main", to="main"),
     trim=[
         Clip("changes.to.text", 200),

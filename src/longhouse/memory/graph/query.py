@@ -26,7 +26,11 @@ __all__ = ["query_graph", "validate_graph"]
 
 @room.command(
     "graph.query",
-    also="search find list get show nodes",
+    also=(
+        "search find list get show nodes graph.read.graph graph.search.nodes "
+        "graph.open.nodes think.read.graph think.search.nodes think.open.nodes edges "
+        "neighbors"
+    ),
     op="query",
     example=QueryGraph(types=["hypothesis"], status="open"),
     trim=[

@@ -156,7 +156,7 @@ class ShowDocument(Request["Page"], frozen=True, kw_only=True):
     """Read a page of a document, newest page first."""
 
     target: Annotated[Target, _TARGET] | None = None
-    doc_kind: Literal["notes", "trace"] = "trace"
+    doc_kind: Annotated[Literal["notes", "trace"], also("kind", "type", "doc_type")] = "trace"
     branch: Annotated[BranchName, _BRANCH] | None = None
     doc: Annotated[DocName, _DOC] | None = None
     cursor: Seq | None = None

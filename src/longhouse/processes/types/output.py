@@ -40,7 +40,9 @@ class FetchOutput(Request["OutputFetched"], frozen=True, kw_only=True):
     max_bytes: Annotated[int, Meta(ge=1, le=2**53)] = 65_536
     line: Count | None = None
     max_lines: Annotated[int, Meta(ge=1, le=100_000)] | None = None
-    tail_lines: Annotated[int, Meta(ge=1, le=100_000), also("tail")] | None = None
+    tail_lines: (
+        Annotated[int, Meta(ge=1, le=100_000), also("tail", "lines", "last", "n")] | None
+    ) = None
 
 
 class OutputPart(Value, frozen=True, kw_only=True):

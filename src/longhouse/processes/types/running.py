@@ -219,6 +219,12 @@ class NewFrame(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     offset_bytes: Bytes | None = None
     bytes: Bytes | None = None
     chunk: Annotated[str, Meta(max_length=DELTA_BYTES)] | None = None
+    chunk_b64: (
+        Annotated[
+            str, Meta(max_length=DELTA_BYTES * 2, description="instead of chunk, if it has a NUL")
+        ]
+        | None
+    ) = None
     ports: Annotated[list[Annotated[int, Meta(ge=1, le=65_535)]], Meta(max_length=64)] | None = None
     op_id: Annotated[str, Meta(max_length=64)] | None = None
     reason: Said | None = None

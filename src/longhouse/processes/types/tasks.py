@@ -39,7 +39,10 @@ ProcessRef = Annotated[
         title="an id like PROC-001, or a process's name",
         examples=["PROC-001"],
     ),
-    also("id", "ref", "task", "name", "process", "process_id", "proc", "pid"),
+    also(
+        *("id", "ref", "task", "name", "process", "process_id", "proc", "pid", "session", "pane"),
+        *("target", "bash_id", "shell_id", "process_name"),
+    ),
 ]
 """A background process by its id, or by the name that it has now or had last."""
 TaskName = Annotated[
@@ -69,7 +72,15 @@ class SpawnTask(Request["ToolTaskSpawned"], frozen=True, kw_only=True):
     args: Annotated[
         Json,
         also("arguments", "params"),
-        holds(command={"tool": "bash"}, argv={"tool": "exec"}, cwd={}, env={}),
+        holds(
+            command={"tool": "bash"},
+            cmd={"": "command", "tool": "bash"},
+            script={"": "command", "tool": "bash"},
+            argv={"tool": "exec"},
+            cwd={},
+            workdir={"": "cwd"},
+            env={},
+        ),
     ] = {}
     title: Title | None = None
     execution_mode: Annotated[Mode, also("mode")] = "pipes"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from longhouse.supervisor import start_apart
 __all__ = ["HostClient", "HostUnavailable", "running_host"]
 
 TIMEOUT_S = 30.0
+START_S = 30.0
+"""How long a new host may need until it serves; it takes tasks back first."""
 
 
 class HostUnavailable(OSError):
@@ -79,10 +82,16 @@ class HostClient:
         return _Line(self._folder)
 
     def close(self) -> None:
-        with self._lock:
-            if self._line is not None:
-                self._line.close()
-                self._line = None
+        """Close the connection; a thread that still waits for an answer on it gets none."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._line is not None:
+                    self._line.close()
+                    self._line = None
+            finally:
+                self._lock.release()
+        elif (line := self._line) is not None:
+            line.hang_up()
 
     def _start(self) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -98,11 +107,14 @@ class HostClient:
                 stdin=subprocess.DEVNULL,
                 pass_fds=(told,),
                 start_new_session=True,
+                timeout=START_S,
             )
             os.close(told)
             told = -1
-            if os.read(ready, 64) != b"ready\n":
+            if not _is_ready(ready):
                 raise HostUnavailable(f"it did not start; see its log {self._folder / 'host.log'}")
+        except subprocess.TimeoutExpired as error:
+            raise HostUnavailable(f"it did not start within {START_S:g} s") from error
         finally:
             for fd in (ready, told):
                 if fd >= 0:
@@ -122,6 +134,13 @@ def running_host(folder: Path, timeout_s: float = TIMEOUT_S) -> dict[str, Any] |
         return line.ask({"do": "list"})
     finally:
         line.close()
+
+
+def _is_ready(ready: int) -> bool:
+    """Whether the new host says so in time; one that stands still never does."""
+    look = select.poll()
+    look.register(ready, select.POLLIN)
+    return bool(look.poll(START_S * 1000)) and os.read(ready, 64) == b"ready\n"
 
 
 class _Line:
@@ -154,6 +173,11 @@ class _Line:
 
     def wait_for_ever(self) -> None:
         self._socket.settimeout(None)
+
+    def hang_up(self) -> None:
+        """End it for whoever waits on it, and who closes it then."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._heard.close()

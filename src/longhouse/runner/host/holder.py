@@ -17,7 +17,7 @@ from pathlib import Path
 from longhouse.kernel.private_files import read_private
 from longhouse.supervisor import guard
 
-__all__ = ["LOCK", "boot_id", "kill_holder", "name_holder"]
+__all__ = ["LOCK", "boot_id", "holder_of", "kill_holder", "name_holder"]
 
 LOCK = "host.lock"
 
@@ -36,11 +36,11 @@ def name_holder(lock: int) -> None:
     os.pwrite(lock, json.dumps(who).encode(), 0)
 
 
-def kill_holder(folder: Path) -> int | None:
-    """Kill the process that holds the folder's lock; returns its pid, None if there is none.
+def holder_of(folder: Path) -> int | None:
+    """The pid of the process that holds the folder's lock; None if there is none.
 
     A pid counts only with its start time, within one boot, and only if the kernel says that this
-    process holds this very lock: no other process is ever signaled.
+    process holds this very lock.
     """
     try:
         who = json.loads(read_private(folder / LOCK))
@@ -50,7 +50,14 @@ def kill_holder(folder: Path) -> int | None:
         return None
     if boot != boot_id() or not guard.lives(pid, start) or not guard.holds(pid, held):
         return None
+    return pid
+
+
+def kill_holder(folder: Path) -> int | None:
+    """Kill the process that holds the folder's lock, and no other; returns its pid."""
+    pid = holder_of(folder)
     with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
-        return pid
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            return pid
     return None

@@ -6,9 +6,11 @@ another file, so it gets another id, and its hosts leave the processes of the or
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,13 +20,17 @@ from longhouse.runner.host.holder import boot_id
 __all__ = ["forget_host_id", "host_id_of"]
 
 ID, MARK = "host.id", "host.mark"
+LOCK_S = 30.0
+RETRY_S = 0.05
 
 
 def host_id_of(folder: Path) -> str:
     """The id of this folder; a new one if it has none, or if the folder is a copy."""
+    if known := _known(folder):
+        return known
     at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(at, fcntl.LOCK_EX)  # two runners may start at the same time
+        _lock(at)  # two runners may start at the same time
         path = folder / ID
         if not path.exists() or not _is_the_same(folder):
             for name in (ID, MARK):
@@ -35,6 +41,27 @@ def host_id_of(folder: Path) -> str:
         return read_private(path).decode("ascii").strip()
     finally:
         os.close(at)
+
+
+def _known(folder: Path) -> str | None:
+    """The id, if there is nothing to write: no lock, which a stopped process might hold."""
+    with suppress(OSError):
+        if _mark_of(folder) == _now(folder):
+            return read_private(folder / ID).decode("ascii").strip()
+    return None
+
+
+def _lock(at: int) -> None:
+    until = time.monotonic() + LOCK_S
+    while True:
+        try:
+            fcntl.flock(at, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                why = f"another process has named this host for {LOCK_S:g} s; it may be stopped"
+                raise TimeoutError(errno.ETIMEDOUT, why) from None
+        time.sleep(RETRY_S)
 
 
 def forget_host_id(folder: Path) -> None:

@@ -16,8 +16,9 @@ from typing import Any
 from longhouse.kernel.private_files import open_private
 from longhouse.runner.host import sparse_files
 
-__all__ = ["Journal", "Record", "read_journal"]
+__all__ = ["JOURNAL", "Journal", "Record", "read_journal"]
 
+JOURNAL = "journal.jsonl"
 RESERVED_BYTES = 16 * 1024
 
 Record = dict[str, Any]

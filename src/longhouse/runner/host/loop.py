@@ -8,7 +8,6 @@ defect that one visitor or task meets is written down, and ends neither the loop
 from __future__ import annotations
 
 import os
-import resource
 import selectors
 import signal
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from longhouse.runner.host import launching
 from longhouse.runner.host.door import HostDoor
 from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.identity import host_id_of
@@ -23,7 +23,7 @@ from longhouse.runner.host.journal import read_journal
 from longhouse.runner.host.numbers import forget_unknown
 from longhouse.runner.host.ports import Ports
 from longhouse.runner.host.refusals import HostRefused, checked_name
-from longhouse.runner.host.task import FILES, HostedTask
+from longhouse.runner.host.task import HostedTask
 from longhouse.runner.host.trees import TaskRoot, Trees
 from longhouse.runner.host.trouble import contained, tell_defect
 from longhouse.supervisor import guard
@@ -47,8 +47,10 @@ MANY = 32
 
 def own_processes() -> int:
     """Become the parent of all that tasks leave behind; returns what tells of their exits."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES[1], FILES[1]))
     guard.become_subreaper()
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:  # programs would inherit that
+            signal.signal(number, lambda *_: None)
     return guard.wake_on(signal.SIGCHLD, signal.SIGTERM)
 
 
@@ -103,6 +105,7 @@ class Host:
         self._tell_grown()
         if not ready:
             self._feed_a_display()
+        self._see_ends_without_trees()
         looked = self._look_if_due()
         for task in list(self._tasks.values()):
             waits = task.needs_tree and not looked
@@ -179,8 +182,9 @@ class Host:
         if name not in self._tasks:
             if (self._folder / name).exists():
                 forget_unknown(self._folder, name, self._id, asked)
-                if started := _started(self._folder / name):
-                    return {"task": name, "pid": started["pid"], "again": True}
+                if begun := _begun_before(self._folder / name):
+                    return {"task": name, "pid": begun.get("pid"), "again": True}
+            launching.mind_files(len(self._tasks) + 1)
             self._tasks[name] = HostedTask.start(
                 self._folder, self._id, asked, self._hasher, self._groups
             )
@@ -282,6 +286,7 @@ class Host:
         for path in sorted(self._folder.iterdir()):
             if not path.is_dir():
                 continue
+            launching.mind_files(len(self._tasks) + 1)
             if task := HostedTask.take_back(self._folder, path.name, self._id, self._hasher):
                 self._tasks[task.name] = task
 
@@ -299,9 +304,20 @@ class Host:
                 return
             if pid == 0:
                 return
+            self._trees.reaped(pid)
             if pid in by_pid:
                 with contained(f"in the exit of {by_pid[pid].name}"):
                     by_pid[pid].exited(status)
+
+    def _see_ends_without_trees(self) -> None:
+        """Most programs leave nothing behind, which is known without a scan."""
+        exited = {task.name for task in self._tasks.values() if task.awaits_tree}
+        if exited and self._trees.has_no_stray(
+            {task.root.pid for task in self._tasks.values() if task.root},
+            exited,
+        ):
+            for name in exited:
+                self._tasks[name].left_nothing()
 
     def _hashed(self) -> None:
         """A log was hashed to its end: its task may have been waiting only for that."""
@@ -403,7 +419,7 @@ def processes_here() -> int:
     return int(words[3].partition("/")[2])
 
 
-def _started(folder: Path) -> dict[str, Any] | None:
-    """The start record of a task that has already ended."""
+def _begun_before(folder: Path) -> dict[str, Any] | None:
+    """What is known of a task that was started before, or was never to be: its first record."""
     records, _ = read_journal(folder / "journal.jsonl")
-    return next((one for one in records if one["kind"] == "started"), None)
+    return next((one for one in records if one["kind"] in ("started", "ended")), None)

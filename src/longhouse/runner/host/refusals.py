@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from longhouse.config.roots import is_other_repository
+
 __all__ = ["HostRefused", "checked_name", "open_folder"]
 
 _NAME = re.compile(r"[A-Z]+-[0-9]{1,16}")
@@ -53,4 +55,15 @@ def open_folder(root: str, path: str) -> int:
         finally:
             os.close(folder)
         folder = below
+    if parts and _is_foreign(root, folder):
+        os.close(folder)
+        raise HostRefused(f"cwd {path!r} belongs to another repository than {root}")
     return folder
+
+
+def _is_foreign(root: str, folder: int) -> bool:
+    """Whether the opened folder, wherever it is by now, belongs to a repository outside `root`."""
+    try:
+        return is_other_repository(Path(root), Path(f"/proc/self/fd/{folder}").readlink())
+    except OSError:  # without /proc no program is started either
+        return True

@@ -10,21 +10,23 @@ import binascii
 import errno
 import json
 import os
-import resource
 import signal
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.private_files import read_private, write_private
+from longhouse.kernel.private_files import read_private
+from longhouse.runner.host import launching
+from longhouse.runner.host.folders import SPEC, keep_spec
 from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.holder import boot_id
-from longhouse.runner.host.journal import Journal, Record
+from longhouse.runner.host.journal import JOURNAL, Journal, Record
+from longhouse.runner.host.launching import Begun
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.numbers import is_another
 from longhouse.runner.host.refusals import HostRefused, checked_name, open_folder
 from longhouse.runner.host.terminal import Terminal
-from longhouse.runner.host.trees import MARK, TaskRoot, command_of
+from longhouse.runner.host.trees import MARK, TaskRoot, command_of, leader_marked
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroup, ControlGroups
 
@@ -44,9 +46,8 @@ THREADS = 16
 """A control group counts threads, so its limit allows this many per process."""
 FEW = 64
 """One process may have many threads, so a group's limit assumes at least this many processes."""
-FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
-"""How many files a program may open; the host itself needs some for each of its tasks."""
 
+CUT_OFF = "the process host was killed just as it started the program; whether it ran is unknown"
 LOST = "the server that held this input is gone, and input is stored nowhere else; type it again"
 
 
@@ -65,7 +66,7 @@ class HostedTask:
         self.over = False
         self._spec = spec
         self._folder = folder / name
-        self._journal = Journal(self._folder / "journal.jsonl")
+        self._journal = Journal(self._folder / JOURNAL)
         self._logs = [
             Log(self._folder, each, spec["cap_bytes"], hasher) for each in STREAMS[spec["mode"]]
         ]
@@ -76,13 +77,14 @@ class HostedTask:
         """Whether its program was started by an earlier host."""
         self._group: ControlGroup | None = None
         self._program = ""
-        self._begun: tuple[int, int] | None = None
-        """Its process and the pipe that tells whether the program runs, until that is known."""
+        self._begun: Begun | None = None
+        """What was started, until it was asked whether the program runs."""
         self._exited = False
         self._status: int | None = None
         self._cause: str | None = None
         self._ending: guard.TreeEnding | None = None
         self._tree: set[int] = set()
+        self._is_treeless = False
         self._leftovers: list[dict[str, Any]] = []
         self._left: list[int] = []
         self._sizes: list[int] = []
@@ -110,8 +112,7 @@ class HostedTask:
         }
         spec |= {"made": asked.get("made")}
         spec |= {"grace_ms": asked.get("grace_ms", 5_000), "mark": f"{host_id}/{name}"}
-        (folder / name).mkdir(mode=0o700, exist_ok=True)
-        write_private(folder / name / "spec.json", json.dumps(spec).encode())
+        keep_spec(folder / name, json.dumps(spec).encode())
         task = cls(folder, name, spec, hasher)
         if groups:
             task._group = groups.make(name, max(task._most_processes, FEW) * THREADS)
@@ -128,13 +129,13 @@ class HostedTask:
 
         A copied folder holds records of the original's tasks: those are not ours to end.
         """
-        if not (folder / name / "journal.jsonl").exists():
+        if not (folder / name / JOURNAL).exists():
             return None
-        spec = json.loads(read_private(folder / name / "spec.json"))
+        spec = json.loads(read_private(folder / name / SPEC))
         if spec["mark"] != f"{host_id}/{name}":
             return None
         task = cls(folder, name, spec, hasher)
-        started = task.record("started")
+        started = task.record("started") or task._found_start()
         if started is None or task.record("ended"):
             task.close()
             return None
@@ -152,6 +153,18 @@ class HostedTask:
                 task._ports = one["ports"]
         task.wakes_at = guard.now()
         return task
+
+    def _found_start(self) -> Record | None:
+        """The start of a program that the earlier host started but did not live to record."""
+        begun = self.record("starting")
+        if begun is None or self.record("ended"):
+            return None
+        if begun["boot"] == boot_id() and (found := leader_marked(self._spec["mark"])):
+            pid, start = found
+            self._note("started", pid=pid, start=start, boot=boot_id())
+        else:
+            self._note("ended", cause="host_lost", error=CUT_OFF)
+        return self.record("started")
 
     # ---- called by the host
 
@@ -174,6 +187,11 @@ class HostedTask:
             self._spec["grace_ms"] = 0
             self.end("max_processes")
             self._kill_group()
+
+    def left_nothing(self) -> None:
+        """Its program has exited and nothing that it started is alive, or can ever be."""
+        self._tree = set()
+        self._is_treeless = True
 
     def listens(self, ports: list[int]) -> bool:
         """Record the ports of its tree; True if they have changed."""
@@ -225,7 +243,12 @@ class HostedTask:
     @property
     def needs_tree(self) -> bool:
         """Whether it needs a process scan to continue."""
-        return self._ending is not None and self._sealed_by is None
+        return self._ending is not None and self._sealed_by is None and not self._is_treeless
+
+    @property
+    def awaits_tree(self) -> bool:
+        """Whether its program, which this host started, has exited, and its tree was not seen."""
+        return self._exited and not self.is_foreign and self.needs_tree
 
     @property
     def feeds_at(self) -> float | None:
@@ -270,39 +293,31 @@ class HostedTask:
                 files.clear()  # the terminal owns the log now
                 opened.callback(self.terminal.close_slave)
                 env.setdefault("TERM", "xterm-256color")
-            terminal = self.terminal
-            gate, opens = os.pipe()
-            opened.callback(os.close, gate)
-            opened.callback(os.close, opens)
-
-            def in_child() -> None:
-                os.setsid()
-                os.close(opens)
-                if not os.read(gate, 1):
-                    os._exit(127)  # the host died before it recorded us
-                os.fchdir(cwd)
-                resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
-                if terminal:
-                    given = [terminal.take_control()] * 3
-                else:
-                    given = [os.open("/dev/null", os.O_RDONLY), *files]
-                for target, source in enumerate(given):
-                    os.dup2(source, target)
-
-            def on_fork(pid: int) -> None:
-                found = guard.process(pid)
-                if found is None:
-                    raise OSError(errno.ENOSYS, "there is no /proc to identify processes")
-                facts = {"pid": pid, "start": found[3], "boot": boot_id(), **self._grouped(pid)}
-                self.root = self._root_of(self._journal.add("started", **facts), ours=True)
-                os.write(opens, b"!")
-
             self._program = argv[0]
             try:
-                self._begun = guard.begin(argv, env, in_child=in_child, on_fork=on_fork)
-            except OSError as error:
+                self._begun = self._launch(argv, env, cwd, files)
+            except (OSError, ValueError) as error:
                 raise self._unstarted(error) from error
         self.wakes_at = guard.now() + SOON_S
+
+    def _launch(self, argv: list[str], env: dict[str, str], cwd: int, files: list[int]) -> Begun:
+        if not launching.is_quick(bound=bool(self.terminal or self._group)):
+            return launching.gated(argv, env, cwd, files, self.terminal, self._record_start)
+        self._journal.add("starting", boot=boot_id())
+        begun = launching.quick(argv, env, cwd, files)
+        try:
+            self._record_start(begun.pid)
+        except BaseException:
+            guard.discard(begun.pid)
+            raise
+        return begun
+
+    def _record_start(self, pid: int) -> None:
+        found = guard.process(pid)
+        if found is None:
+            raise OSError(errno.ENOSYS, "there is no /proc to identify processes")
+        facts = {"pid": pid, "start": found[3], "boot": boot_id(), **self._grouped(pid)}
+        self.root = self._root_of(self._journal.add("started", **facts), ours=True)
 
     def confirm(self) -> None:
         """Wait until the program runs; HostRefused if it could not be started."""
@@ -310,13 +325,14 @@ class HostedTask:
             return
         begun, self._begun = self._begun, None
         try:
-            guard.started(*begun)
+            begun.confirm()
         except OSError as error:
             raise self._unstarted(error) from error
 
-    def _unstarted(self, error: OSError) -> HostRefused:
-        why = f"{self._program}: {error.strerror}"
-        if self.record("started"):
+    def _unstarted(self, error: OSError | ValueError) -> HostRefused:
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        why = f"{self._program}: {said}"
+        if self._journal.records:
             self._note("ended", cause="unstarted", error=why)
         return HostRefused(why)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from longhouse.supervisor import guard
 from longhouse.supervisor.groups import ControlGroup
 
-__all__ = ["MARK", "TaskRoot", "Trees", "command_of"]
+__all__ = ["MARK", "TaskRoot", "Trees", "command_of", "leader_marked"]
 
 MARK = "LONGHOUSE_TASK"
 
@@ -39,6 +39,9 @@ class Trees:
 
     def __init__(self) -> None:
         self._seen: dict[TaskRoot, dict[int, int]] = {}
+        self._owners: dict[int, str] = {}
+        """Whose the last scan found our children to be; nobody's if they are spared."""
+        self._holder: tuple[int, int] | None = None
         self._marks: dict[tuple[int, int], str] = {}
         self._everybody = True
         """A killed host's orphans are not our children, so the first scan covers all processes."""
@@ -65,7 +68,7 @@ class Trees:
                 for pid, one in among.items()
                 if one[1] == os.getpid() and not self._marks[pid, one[3]]
             }
-        spared = guard.holders(spare, among) if spare else set()
+        spared = self._holders(spare, among) if spare else set()
         *trees, below_spared = guard.below_each([*families, spared], among)
         spared |= below_spared
         found = {}
@@ -73,6 +76,34 @@ class Trees:
             living = {pid for pid in family if among[pid][0] != "Z"}
             found[root] = (living | more) - spared
         self._seen = {root: {pid: among[pid][3] for pid in pids} for root, pids in found.items()}
+        ours = {pid for pid, one in among.items() if one[1] == os.getpid()}
+        self._owners = dict.fromkeys(spared & ours, "")
+        for root, pids in found.items():
+            self._owners |= dict.fromkeys(pids & ours, root.mark.rpartition("/")[2])
+        return found
+
+    def has_no_stray(self, roots: set[int], exited: set[str]) -> bool:
+        """Whether no process can be of these tasks, whose programs have exited: a cheap answer.
+
+        What they left behind is below our own children, as we are a subreaper. A child leaves the
+        kernel's list only when we reap it, so reading the list misses none.
+        """
+        known = {pid for pid, name in self._owners.items() if name not in exited}
+        strays = _children()
+        return strays is not None and not strays - roots - known
+
+    def reaped(self, pid: int) -> None:
+        """This child is gone: its pid may be given away again."""
+        self._owners.pop(pid, None)
+
+    def _holders(self, spare: str, among: dict[int, guard.Process]) -> set[int]:
+        """Who holds the lock; the last holder is asked first, since that is quick."""
+        if self._holder is not None:
+            pid, started = self._holder
+            if pid in among and among[pid][3] == started and guard.holds_path(pid, spare):
+                return {pid}
+        found = guard.holders(spare, among)
+        self._holder = next(((pid, among[pid][3]) for pid in found), None)
         return found
 
     def _known(self, root: TaskRoot, among: dict[int, guard.Process]) -> set[int]:
@@ -107,6 +138,18 @@ class Trees:
         return found
 
 
+def _children() -> set[int] | None:
+    """Our own children, with those that have not been reaped; None if the kernel does not say."""
+    found: set[int] = set()
+    try:
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208
+            with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:  # noqa: PTH123
+                found.update(map(int, file.read().split()))
+    except OSError:
+        return None
+    return found
+
+
 def command_of(pid: int) -> str:
     """The command line of a process or, without one, its name."""
     for name in ("cmdline", "comm"):
@@ -117,6 +160,14 @@ def command_of(pid: int) -> str:
         if words:
             return words[:200].decode("utf-8", "replace")
     return ""
+
+
+def leader_marked(mark: str) -> tuple[int, int] | None:
+    """The pid and start time of the session leader with this mark, if it is alive."""
+    for pid, (state, _, session, started) in guard.processes().items():
+        if pid == session and state != "Z" and _mark_of(pid) == mark:
+            return pid, started
+    return None
 
 
 def _mark_of(pid: int) -> str:

@@ -11,6 +11,7 @@ there the first letters of a possible secret are sent, and only the rest is held
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +47,11 @@ class OutputDelta(NamedTuple):
 
     def frame(self) -> dict[str, Any]:
         said = {"type": DELTAS[self.stream], "offset_bytes": self.offset, "bytes": self.size}
-        return said if self.chunk is None else {**said, "chunk": self.chunk}
+        if self.chunk is None:
+            return said
+        if "\0" in self.chunk:  # no call takes a NUL in a text
+            return {**said, "chunk_b64": b64encode(self.chunk.encode()).decode()}
+        return {**said, "chunk": self.chunk}
 
 
 class Kept(NamedTuple):
@@ -84,7 +89,10 @@ class LogReader:
         return data.decode("latin-1") if gap_to == start else ""
 
     def close(self) -> None:
-        os.close(self._fd)
+        """Close the file, once: its number may already be another thread's."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
 
 def next_delta(
@@ -133,9 +141,7 @@ def _text(
     size = _cut(data, min(safe, inline, DELTA_BYTES), secrets, whole=whole)
     if size:
         shown = mask(data, secrets)[:size].decode("utf-8", "replace")
-        return OutputDelta(
-            log.stream, offset, size, shown.replace("\0", "\N{REPLACEMENT CHARACTER}")
-        )
+        return OutputDelta(log.stream, offset, size, shown)
     if secrets and secrets[0][0] == 0 and secrets[0][1] <= safe:
         return OutputDelta(log.stream, offset, secrets[0][1])  # longer than a frame
     if len(data) >= LONGEST:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from longhouse.runner.host.client import running_host
-from longhouse.runner.host.holder import kill_holder
+from longhouse.runner.host.holder import holder_of, kill_holder
 
 __all__ = ["LEASE_S", "HostPulse"]
 
@@ -38,13 +38,19 @@ class HostPulse:
 
     def feel(self) -> int | None:
         """Ask the host once; returns its pid if it was replaced. No host at all is no silence."""
-        try:
-            running_host(self._folder, PROBE_S)
-        except OSError:
-            self._misses += 1
-        else:
+        if self._answers():
             self._misses, self._heard_at = 0, self._clock()
+        else:
+            self._misses += 1
         if self._misses < LEAST_MISSES or self._clock() - self._heard_at < LEASE_S:
             return None
         self._misses, self._heard_at = 0, self._clock()
         return kill_holder(self._folder)
+
+    def _answers(self) -> bool:
+        """False also for a host that keeps others from starting but opens no door itself."""
+        try:
+            said = running_host(self._folder, PROBE_S)
+        except (OSError, ValueError):
+            return False
+        return said is not None or holder_of(self._folder) is None

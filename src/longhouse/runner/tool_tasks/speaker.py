@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from longhouse.runner.host.client import HostClient
 from longhouse.runner.host.door import SOCKET
 from longhouse.runner.host.identity import host_id_of
 from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.tool_tasks.ahead import Ahead
 from longhouse.runner.tool_tasks.keeping import LogKeeper, clear_old
 from longhouse.runner.tool_tasks.pulse import HostPulse
 from longhouse.runner.tool_tasks.starting import (
@@ -68,6 +70,7 @@ class TaskSpeaker:
         self._grown: set[str] = set()
         self._look_at = 0.0
         self._undone: dict[str, dict[str, Any]] = {}
+        self._ahead: Ahead[dict[str, Any]] | None = None
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._leave = threading.Event()
@@ -92,13 +95,23 @@ class TaskSpeaker:
 
     def start(self) -> None:
         for part in (self._scout, self._tell, self._feel):
-            threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
+            name = part.__qualname__
+            threading.Thread(target=self._go_on, args=(part,), name=name, daemon=True).start()
 
     def leave(self) -> None:
         """Stop reporting; processes keep running, and the next runner reports the rest."""
         self._leave.set()
         self._wake.set()
         self._host.close()
+
+    def _go_on(self, part: Callable[[], None]) -> None:
+        """Run a part until we leave: a defect that ended it would end all tasks of this host."""
+        while not self._leave.is_set():
+            try:
+                part()
+            except Exception as error:
+                self._context.log("tasks.defect", why=repr(error), part=part.__name__)
+                self._leave.wait(REST_S)
 
     # ---- scout
 
@@ -154,9 +167,11 @@ class TaskSpeaker:
         self._undone.clear()
         self._fence({work["task_id"] for work in tasks})
         self._start([(fresh[work["task_id"]], work) for work in tasks])
+        self._ahead = None  # if it claimed anything, we hold that now
         waiting, seq = 1, 0
         self._do(ops)
         while not self._leave.is_set() and not self._lost.is_set():
+            self._refuse_another_folder()
             self._clear_old()
             if waiting:
                 self._claim()
@@ -166,12 +181,19 @@ class TaskSpeaker:
                 host_id=self._host_id,
                 revision=self._revision,
                 after_seq=seq,
-                timeout_ms=AGAIN_MS if self._undone else WATCH_MS,
+                timeout_ms=self._patience_ms,
             )
             # A claim also shows the server that the host is alive; quiet tasks never do.
             waiting = news["waiting"] or news["timed_out"]
             seq = max([seq, *(op["seq"] for op in news["ops"])])
             self._do([*self._undone.values(), *news["ops"]])
+
+    @property
+    def _patience_ms(self) -> int:
+        """How long the server may wait for something to tell us."""
+        if self._ahead:
+            return 0
+        return AGAIN_MS if self._undone else WATCH_MS
 
     def _fence(self, held: set[str]) -> None:
         """From now on the host refuses earlier speakers; it ends what the server gave up."""
@@ -184,6 +206,16 @@ class TaskSpeaker:
             if task not in held:
                 self._context.log("task.orphan", task=task)
                 self._host.ask("control", task=task, op="cancel", op_id=f"{task}.orphan")
+
+    def _refuse_another_folder(self) -> None:
+        """Start over if our folder was moved away or replaced: its tasks are not ours to tell."""
+        try:
+            now = host_id_of(self._folder)
+        except FileNotFoundError:
+            now = ""
+        if now != self._host_id:
+            self._host.close()  # it is still connected to the host that went with the folder
+            raise Conflict(f"the folder of {self._host_id} is gone; its tasks stay with it")
 
     def _clear_old(self) -> None:
         """Once a day, remove old output that no server has."""
@@ -213,7 +245,12 @@ class TaskSpeaker:
             more = {"after": tasks[-1]["task_id"]}
 
     def _claim(self) -> None:
-        claimed = self._ask_for_tasks(CLAIM, host_answers=self._is_felt)
+        """Have waiting tasks started; meanwhile the server is asked for those that wait behind."""
+        asks = partial(self._ask_for_tasks, CLAIM, host_answers=self._is_felt)
+        ahead, self._ahead = self._ahead, None
+        claimed = ahead.result() if ahead else asks()
+        if claimed["tasks"] and claimed["waiting"]:
+            self._ahead = Ahead(asks)
         begun: list[tuple[Story, dict[str, Any]]] = []
         for work in claimed["tasks"]:
             self._context.log("task.claimed", task=work["task_id"], tool=work["tool"])
@@ -375,9 +412,12 @@ class TaskSpeaker:
                 listener.start()
             named = self._named(stories)
             try:
-                self._teller.tell([story for story in named if story.is_begun])
+                more = self._teller.tell([story for story in named if story.is_begun])
             except Exception as error:
                 self._context.log("tasks.defect", why=repr(error))
+                more = []
+            for story in more:  # in the next round, with all that have grown meanwhile
+                self._grow(story.task_id)
             if len(named) == len(stories):
                 tick_s = max(TICK_S, TICK_PER_TASK_S * len(stories))
                 self._look_at = time.monotonic() + tick_s
@@ -405,7 +445,8 @@ class TaskSpeaker:
 
     def _forget(self, story: Story) -> None:
         with self._lock:
-            self._stories.pop(story.task_id, None)
+            if self._stories.get(story.task_id) is story:
+                del self._stories[story.task_id]
 
     def _lose(self, story: Story) -> None:
         """Start over, unless this story has already been replaced."""

@@ -123,7 +123,7 @@ class Story:
     def tell(self) -> list[Frame]:
         """The next frames, about MOST_FRAMES at most; the same ones until `told` is called."""
         fresh, self._read_to = read_journal(self._folder / "journal.jsonl", self._read_to)
-        self._records += fresh
+        self._records += [record for record in fresh if record["kind"] != "starting"]
         told = _Told(self._offsets, self._inline)
         frames: list[Frame] = []
         for index, record in enumerate(self._records):
@@ -246,7 +246,7 @@ class Story:
 
     def _ended(self, record: Record) -> list[Frame]:
         cause = record["cause"]
-        if cause == "unstarted":
+        if "error" in record:  # its program never ran, or nobody knows whether it did
             return [failed(record["error"], cause)]
         status = {
             "type": "tool_task_status",

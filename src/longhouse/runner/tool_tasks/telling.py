@@ -44,12 +44,16 @@ class Teller:
         self._lose = lose
         self._is_lost = is_lost
 
-    def tell(self, stories: list[Story]) -> None:
-        """Send all pending frames of these tasks."""
-        while stories and not self._is_lost():
-            told = [one for story in stories if (one := self._next(story))]
-            accepted = [story for batch in _batches(told) for story in self._send_many(batch)]
-            stories = [story for story in accepted if story.may_have_more and not story.over]
+    def tell(self, stories: list[Story]) -> list[Story]:
+        """Send the next frames of each of these tasks; returns those that may have more.
+
+        One round only: a program that never stops printing must not keep the others waiting.
+        """
+        if self._is_lost():
+            return []
+        told = [one for story in stories if (one := self._next(story))]
+        accepted = [story for batch in _batches(told) for story in self._send_many(batch)]
+        return [story for story in accepted if story.may_have_more and not story.over]
 
     def append(self, story: Story, frames: list[Frame]) -> bool:
         """Send frames of one task; True if they are now in the stream."""

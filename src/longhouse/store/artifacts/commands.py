@@ -47,6 +47,7 @@ _EXAMPLE_DIGEST = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9
 def _shown_lines(result: dict[str, Any]) -> list[str]:
     about = result["artifact"]
     head = f"{result['ref']} {about['name']} size={about['size']} state={about['state']}"
+    head += f" id={about['id']}"
     if result.get("skipped_bytes"):
         head += f" skipped={result['skipped_bytes']}"
     text = "".join(part["text"] for part in result["parts"])
@@ -136,7 +137,10 @@ def _media_type(req: AddArtifact) -> str:
 
 @room.command(
     "docs.artifact.add",
-    also=("upload artifacts.add artifacts.create docs.artifact.create docs.artifact.upload attach"),
+    also=(
+        "upload artifacts.add artifacts.create docs.artifact.create docs.artifact.upload "
+        "attach artifact"
+    ),
     writes=True,
     additive=True,
     idempotent=True,

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from longhouse.kernel.values import Limit, Request, Result, Seq, Text, Title, Value
+from longhouse.kernel.names import also
+from longhouse.kernel.values import ANY_TEXT, Limit, Request, Result, Seq, Title, Value
 from longhouse.store.artifacts.growing import Gap
 from longhouse.store.engine import Row
 
@@ -139,11 +140,15 @@ class ArtifactList(Result, frozen=True, kw_only=True):
     usage: ArtifactUsage
 
 
+Content = Annotated[str, Meta(min_length=1, max_length=1_000_000, pattern=ANY_TEXT)]
+"""A file's text, which may be only white space."""
+
+
 class AddArtifact(Request, frozen=True, kw_only=True):
     """Store text, or bytes as base64."""
 
-    name: Title
-    content: Text | None = None
+    name: Annotated[Title, also("filename", "file", "path", "title")]
+    content: Annotated[Content, also("body", "text", "data")] | None = None
     content_b64: Annotated[str, Meta(min_length=1, max_length=1_400_000)] | None = None
     media_type: MediaType | None = None
     owner: Annotated[str, Meta(min_length=1, max_length=160)] | None = None

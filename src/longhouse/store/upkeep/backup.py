@@ -90,7 +90,8 @@ def back_up(
     if not isinstance(engine, SqliteEngine):
         raise StoreUnusable(
             "a PostgreSQL store is backed up with PostgreSQL's own tools",
-            recovery="use pg_dump and copy the artifacts folder, or `longhouse export` a workspace",
+            recovery="use pg_dump, and copy the artifacts folder if LONGHOUSE_ARTIFACTS names one; "
+            "or `longhouse export` a workspace",
         )
     _refuse_used(to)
     with new_folder(to) as partial, artifacts.undisturbed():

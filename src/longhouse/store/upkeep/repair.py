@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.registry import Registry
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.keeper import Artifacts
@@ -33,6 +34,11 @@ def repair(
     db: Database, artifacts: Artifacts, registry: Registry, call: Call, source: Path | None
 ) -> list[Repair]:
     """Repair every workspace; `source` is a backup with the right bytes of artifacts."""
+    if source and not (source / "artifacts").is_dir():
+        raise InvalidInput(
+            f"--from: {source} is not a backup",
+            recovery="name a folder made by `longhouse backup`",
+        )
     kept = Artifacts(source / "artifacts") if source else None
     made: list[Repair] = []
     for name in sorted(db.workspaces()):

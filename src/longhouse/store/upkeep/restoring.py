@@ -32,6 +32,7 @@ from longhouse.store.upkeep.backup import (
     sealed,
 )
 from longhouse.store.upkeep.files import copy_private, opened, remove_database, sha256_of, sync
+from longhouse.store.upkeep.foreign import refuse_altered
 from longhouse.store.upkeep.printed import SavedOutput
 from longhouse.store.upkeep.verify import Problem, verify
 
@@ -80,6 +81,8 @@ def restore(
             copy_private(source / DB_NAME, partial)
         if sha256_of(partial) != made.sha256 and not damaged:
             raise _refused(f"{source / DB_NAME} has changed since the backup")
+        if foreign:
+            refuse_altered(partial)
         backup, restored = Artifacts(source / "artifacts"), Artifacts(artifacts_path)
         with opened(partial) as copy:
             names = copy.workspaces()
@@ -119,8 +122,9 @@ def _arrive(
     for name in names:
         found = db.write(name, lambda tx: arrived(tx, registry.arrivers, arrival), call)
         held += [one._replace(id=f"{name} {one.id}") for one in found]
-    if arrival.foreign and names:
-        held += db.write(names[0], disowned, call)
+    if arrival.foreign:
+        own = names[0] if names else call.facts.default_workspace or "default"
+        held += db.write(own, disowned, call)
     return held
 
 

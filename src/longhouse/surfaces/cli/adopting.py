@@ -51,9 +51,17 @@ def adopt_folder(cli: Cli, source: Path) -> Settings:
     project = _prospect(place, source)
     owner = source.stat().st_uid
     with _alone(source):
+        _refuse_altered(source / "longhouse.db")
         settings = _arrive(cli, index, steps.begin(index, project, source, steps.ADOPT))
     cli.out.note("note", f"adopted {source}, owned by {_name(owner)}; it is now {settings.dir}")
     return settings
+
+
+def _refuse_altered(path: Path) -> None:
+    from longhouse.store.upkeep.foreign import refuse_altered
+
+    if path.exists():
+        refuse_altered(path)
 
 
 def _prospect(place: StorePlace, source: Path) -> ProjectEntry:

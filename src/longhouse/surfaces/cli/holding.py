@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longhouse.config import Settings
-from longhouse.kernel.contributions import HeldBack
 from longhouse.surfaces.client_tokens import known_tokens
 
 if TYPE_CHECKING:
     from longhouse.house import House
+    from longhouse.store.tx import Call, Tx
 
 __all__ = ["disarm_folder", "hold_what_came"]
 
@@ -41,38 +41,45 @@ def hold_what_came(settings: Settings) -> Iterator[str]:
     claim or reservation of it counts either.
     """
     from longhouse.house import House
-    from longhouse.kernel.clock import RandomIds, SystemClock
     from longhouse.kernel.contributions import Arrival
-    from longhouse.store.tx import Call
-    from longhouse.store.upkeep.arriving import arrived
+    from longhouse.store.upkeep.arriving import arrived, disowned
     from longhouse.surfaces.cli.upkeep import held_lines
 
     with House(settings) as house:
         foreign = not _is_known(house, settings)
         arrival = Arrival("adopted", foreign=foreign, hold=True)
-        call = Call(now_ms=SystemClock().now_ms(), ids=RandomIds(), facts=house.facts)
+        call = _call(house)
         names, arrivers, held = house.db.workspaces(), house.registry.arrivers, []
         for name in names:
             found = house.db.write(name, lambda tx: arrived(tx, arrivers, arrival), call)
             held += [one._replace(id=f"{name} {one.id}") for one in found]
         if foreign:
-            held += list(_revoked(house))
+            own = names[0] if names else house.facts.default_workspace or "default"
+            held += house.db.write(own, disowned, call)
         listed = house.call("workspace.list").envelope["result"]["workspaces"]
     sizes = [f"{row['workspace']} ({row['seq']} events)" for row in listed]
     yield f"it holds the workspaces {', '.join(sizes)}" if sizes else "it holds no workspace"
     yield from held_lines(held)
 
 
-def _revoked(house: House) -> Iterator[HeldBack]:
-    """Revoke every token of the store; says which."""
-    for row in house.call("system.token.list").envelope["result"]["tokens"]:
-        if not row.get("revoked_at_ms"):
-            house.call("system.token.revoke", {"id": row["id"]})
-            yield HeldBack("token", row["id"], row.get("name") or "")
-
-
 def _is_known(house: House, settings: Settings) -> bool:
-    """Whether a client of this user has a token that is live in the store."""
-    tokens = house.call("system.token.list").envelope["result"]["tokens"]
-    live = {row["id"] for row in tokens if not row.get("revoked_at_ms")}
-    return not live.isdisjoint(known_tokens(settings))
+    """Whether a client of this user has a token that is live in the store.
+
+    The token itself must be: its id is no secret.
+    """
+    from longhouse.desk.tokens import digest_of
+    from longhouse.store.tx import sql
+
+    digests = [digest_of(kept.token) for kept in known_tokens(settings)]
+
+    def look(tx: Tx) -> bool:
+        return any(tx.one(sql.token_by_digest, digest=one, now=tx.now_ms) for one in digests)
+
+    return house.db.read("", look, _call(house))
+
+
+def _call(house: House) -> Call:
+    from longhouse.kernel.clock import RandomIds, SystemClock
+    from longhouse.store.tx import Call
+
+    return Call(now_ms=SystemClock().now_ms(), ids=RandomIds(), facts=house.facts)

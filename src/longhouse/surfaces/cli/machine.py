@@ -172,12 +172,23 @@ def hosts(cli: Cli) -> Iterator[CheckResult]:
         return
     for host in cli.call("tool.host_list")["hosts"]:
         if host["unfinished"] and host["state"] != "connected":
+            what = "process" if host["unfinished"] == 1 else "processes"
             yield CheckResult(
                 "warn",
-                f"{host['unfinished']} unfinished processes on {host['host_id']}, which is "
+                f"{host['unfinished']} unfinished {what} on {host['host_id']}, which is "
                 f"{host['state']} (runner {host['runner_id']})",
-                "start a runner there, or give them up: longhouse cancel PROC-001 --force",
+                _way_out(cli, host["state"]),
             )
+
+
+def _way_out(cli: Cli, state: str) -> str:
+    """What helps the processes of a host that is silent or frozen."""
+    if state == "frozen":
+        return f"its runner replaces it within a minute; if not, start one there: {spoken()} runner"
+    active = cli.call("tool.task_list", status="active")["tasks"]
+    lost = [task["task_id"] for task in active if task["host"] == state]
+    giving_up = f", or give them up: {spoken()} cancel {lost[0]} --force" if lost else ""
+    return f"start a runner there: {spoken()} runner{giving_up}"
 
 
 def clients(cli: Cli) -> Iterator[CheckResult]:

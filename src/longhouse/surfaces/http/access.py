@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhouse.desk.tokens import digest_of, workspaces_of
 from longhouse.dispatch import Caller
+from longhouse.dispatch.turns import Turns
 from longhouse.house import House
 from longhouse.jobs.vouching import claim_of_agent
 from longhouse.kernel.errors import (
@@ -64,6 +65,11 @@ OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico", *(f"/{v}" fo
 OPEN_PREFIXES = ("/static/", *(f"/{view}/" for view in VIEWS))
 STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw|recording)\Z")
 """Paths that stay open: limited in number for each token, and ended when their token is."""
+ANYONE = "anyone"
+"""The owner of requests on open paths: all of them together take turns with the tokens."""
+NOBODY = "nobody"
+"""The owner of requests without a valid token, and of a token's first."""
+MOST_KNOWN = 4_096
 NAME_CHARS = 200
 WATCH_S = 0.4
 """How often the tokens of open streams and waits are checked: they end within a second."""
@@ -140,19 +146,32 @@ class Tokens:
     def __init__(self, house: House, *own: str | None) -> None:
         self._house = house
         self._own = [digest_of(token) for token in own if token]
+        self._known: dict[str, str] = {}
+        """The owner of each token that was valid at its last use, by digest."""
+
+    def last_owner(self, authorization: str | None) -> str:
+        """Whose turn a request takes: the owner of its token if that was valid before, or NOBODY.
+
+        So tokens that somebody invents get one turn together, not one each. This permits nothing.
+        """
+        digest = _digest_in(authorization)
+        return NOBODY if digest is None else self._known.get(digest, NOBODY)
 
     async def identify(self, authorization: str | None) -> Identity:
         """The token's identity; every other header value is refused in the same way."""
-        scheme, _, token = (authorization or "").partition(" ")
-        token = token.strip()
-        if scheme.lower() != "bearer" or not token or len(token) > 512:
+        digest = _digest_in(authorization)
+        if digest is None:
             raise Unauthenticated
-        digest = digest_of(token)
         if any(hmac.compare_digest(digest, own) for own in self._own):
-            return Identity(PERSON, Role.OPERATOR)
-        found = await self._find(digest)
+            found: Identity | None = Identity(PERSON, Role.OPERATOR)
+        else:
+            found = await self._find(digest)
         if found is None:
+            self._known.pop(digest, None)
             raise Unauthenticated("this token is unknown, was revoked, or has expired")
+        if len(self._known) >= MOST_KNOWN and digest not in self._known:
+            self._known.clear()
+        self._known[digest] = found.owner
         return found
 
     async def ended(self, identities: set[Identity]) -> set[Identity]:
@@ -174,7 +193,9 @@ class Tokens:
         def find() -> Identity | None:
             return db.read("", lambda tx: _owner(tx, digest), call)
 
-        return find() if db.engine.local else await db.apart(digest, find, CHECKS)
+        if db.engine.local:
+            return find()
+        return await db.apart(self._known.get(digest, NOBODY), find, CHECKS)
 
     def any_made(self) -> bool:
         """Whether a valid token exists, apart from those of MCP clients on this machine."""
@@ -192,6 +213,15 @@ class Tokens:
     def _call(self) -> Call:
         dispatcher = self._house.dispatcher
         return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
+
+
+def _digest_in(authorization: str | None) -> str | None:
+    """The digest of the bearer token in a header, if there is one."""
+    scheme, _, token = (authorization or "").partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token or len(token) > 512:
+        return None
+    return digest_of(token)
 
 
 def _owner(tx: Tx, digest: str) -> Identity | None:
@@ -276,6 +306,7 @@ class AccessGate:
         self._tokens = tokens
         self._hosts = hosts
         self._activity = activity
+        self._turns = Turns(guests=(ANYONE, NOBODY))
         self._open: dict[Caller, tuple[Identity, anyio.CancelScope | None]] = {}
 
     async def watch(self) -> None:
@@ -380,8 +411,14 @@ class AccessGate:
         self._hosts.check(headers.get("host"), headers.get("origin"))
         path = scope["path"]
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
+            await self._turns.take(ANYONE)
             return None
-        identity = await self._tokens.identify(headers.get("authorization"))
-        scope[_CALLER] = identity.caller(headers)
+        authorization = headers.get("authorization")
+        await self._turns.take(self._tokens.last_owner(authorization))
+        identity = await self._tokens.identify(authorization)
+        if not self._house.db.engine.local:
+            await self._turns.take(identity.owner, begun=True)  # it waited for a thread
+        scope[_CALLER] = caller = identity.caller(headers)
         scope[_OWNER] = identity.owner
+        caller.turns = self._turns.of(identity.owner)
         return identity

@@ -21,9 +21,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from longhouse.dispatch import Dispatcher
-from longhouse.dispatch.events import Filter, sse
+from longhouse.dispatch.events import Filter, refuse_namesake, sse
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.kernel.inputs import check_json
+from longhouse.store.tx import Call
 from longhouse.surfaces.http.access import caller_of, owner_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.feed import Feed, FeedPage, Feeds
@@ -64,6 +65,7 @@ class Events:
             workspace = self._dispatcher.choose_workspace(
                 asked_workspace(request), caller_of(request.scope)
             )
+            await self._refuse_namesake(workspace)
             wanted, until = _wanted(request), _seq("until", request.query_params.get("until"))
             after = _after(request)
             if wanted.newest and until is None:
@@ -74,6 +76,13 @@ class Events:
         except LonghouseError as error:
             return respond(self._dispatcher.fail("events", error))
         return _Stream(self, workspace, wanted, after, until, owner_of(request.scope))
+
+    async def _refuse_namesake(self, workspace: str) -> None:
+        dispatcher = self._dispatcher
+        if dispatcher.facts.shares_database:
+            now_ms = dispatcher.clock.now_ms()
+            call = Call(now_ms=now_ms, ids=dispatcher.ids, facts=dispatcher.facts)
+            await dispatcher.db.read_async(workspace, refuse_namesake, call)
 
     async def serve(self, stream: _Stream, receive: Receive, send: Send) -> Response | None:
         """Send until the client leaves or the stream ends; a Response if it cannot start."""

@@ -36,7 +36,7 @@ LARGE_BYTES = 64 * 1024
 """A body larger than this is decoded outside the event loop."""
 
 SDK_PATH = "/mcp"
-SDK_COST = 20
+SDK_COST = 100
 """How much longer than a bare decoding the MCP SDK takes for a body, and that in the event loop."""
 _OWNER = "longhouse.owner"
 _WAITS = "longhouse.waits"

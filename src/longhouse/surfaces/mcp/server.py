@@ -15,21 +15,26 @@ from mcp.server.lowlevel.server import Server
 from longhouse import __version__
 from longhouse.client.toolresults import tool_named, tool_result
 from longhouse.dispatch import Caller, Dispatcher
-from longhouse.surfaces.mcp.tools import INSTRUCTIONS, tool_list
+from longhouse.kernel.registry import Role
+from longhouse.surfaces.mcp.tools import instructions, tool_list
 
 __all__ = ["build_server"]
 
 FindCaller = Callable[[Any], Caller]
 
 
-def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]:
-    """The server; `find_caller` identifies the caller of a transport request."""
-    tools = [types.Tool.model_validate(tool) for tool in tool_list(dispatcher.registry)]
-    schemas = {tool.name: tool.input_schema for tool in tools}
-    listed = types.ListToolsResult(tools=tools)
+def build_server(
+    dispatcher: Dispatcher, find_caller: FindCaller, role: Role = Role.OPERATOR
+) -> Server[Any]:
+    """The server; `find_caller` identifies the caller of a transport request.
 
-    async def on_list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
-        return listed
+    `role` is the most that any of its callers has; each is told of what its own role may call.
+    """
+    listed = {role: _listed(dispatcher, role) for role in Role}
+    schemas = {tool.name: tool.input_schema for tool in listed[Role.OPERATOR].tools}
+
+    async def on_list_tools(ctx: Any, _params: Any) -> types.ListToolsResult:
+        return listed[find_caller(ctx.request).role]
 
     async def on_call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = find_caller(ctx.request)
@@ -52,7 +57,7 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
         "longhouse",
         version=__version__,
         title="Longhouse",
-        instructions=INSTRUCTIONS,
+        instructions=instructions(role),
         get_tool_input_schema=schemas.get,
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
@@ -60,3 +65,8 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
         on_list_resources=on_list_resources,
         on_list_resource_templates=on_list_templates,
     )
+
+
+def _listed(dispatcher: Dispatcher, role: Role) -> types.ListToolsResult:
+    tools = tool_list(dispatcher.registry, role)
+    return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])

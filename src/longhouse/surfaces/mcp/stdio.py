@@ -37,7 +37,7 @@ def serve_stdio(settings: Settings, client: str = OTHER, role: str | None = None
     with House(settings) as house:
         tokens = Tokens(house)
         caller, identity = asyncio.run(_admit(house, tokens, client, role))
-        server = build_server(house.dispatcher, lambda _request: caller)
+        server = build_server(house.dispatcher, lambda _request: caller, caller.role)
 
         async def serve() -> None:
             async with _standard_streams() as (reader, sink):

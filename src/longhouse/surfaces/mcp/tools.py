@@ -1,5 +1,7 @@
 """The ten tools as clients see them, derived from the registry: names, schemas, accurate hints.
 
+A caller is told only of what its role may call.
+
 Every byte here takes up room in every client's context; `tools/list` stays below 10,000 bytes.
 """
 
@@ -8,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.lines import gist
-from longhouse.kernel.registry import PORTALS, Command, Registry
+from longhouse.kernel.registry import PORTALS, Command, Registry, Role
 from longhouse.kernel.schema import args_schema
 
-__all__ = ["INSTRUCTIONS", "tool_list"]
+__all__ = ["INSTRUCTIONS", "instructions", "tool_list"]
 
 INSTRUCTIONS = """\
 Longhouse is shared, durable memory and work for agents and people. Start with `status`: it shows \
@@ -36,6 +38,18 @@ _ABOUT = {
     "docs": "Read, search, compare and merge documents: notes, traces, artifacts, transcripts.",
     "system": "What this server offers: commands, schemas, help, storage, diagnostics.",
 }
+_ABOUT_READING = {
+    "workspace": "Which workspace this connection uses. The crew (cmd=agents.*): who is here, who "
+    "holds which files, who said what.",
+    "tasks": "Plans, tasks and steps: what to do, what is done, and the proof of it. More: ready, "
+    "resume.super, snapshot, history.",
+    "jobs": "Jobs that agents work on, and background processes (cmd=tool.*): task_list, "
+    "output_fetch for logs.",
+    "think": "Hypotheses, tests, evidence and decisions as cards: query, frontier, next, "
+    "anchor.list.",
+    "graph": "The reasoning graph: query nodes and edges; conflicts, diff.",
+}
+"""What those tools are to a viewer, who may change nothing."""
 _FAMILIES = {"workspace": "agents.", "jobs": "tool."}
 """The family of commands behind a tool that is not named like the tool."""
 _FLAT_COMMON = ("workspace", "max_chars", "fmt", "budget_profile")
@@ -43,28 +57,37 @@ _OPEN_WORLD = frozenset({"jobs"})
 """Jobs run agents that reach beyond the store; every other tool stays inside it."""
 
 
-def tool_list(registry: Registry) -> list[dict[str, Any]]:
-    """The ten tools as plain values, in the order a newcomer meets them."""
-    return [_tool(registry, name) for name in PORTALS]
+def tool_list(registry: Registry, role: Role = Role.OPERATOR) -> list[dict[str, Any]]:
+    """The ten tools for a role as plain values, in the order a newcomer meets them."""
+    return [_tool(registry, name, role) for name in PORTALS]
 
 
-def _tool(registry: Registry, name: str) -> dict[str, Any]:
-    commands = [c for c in registry if c.portal == name]
+def instructions(role: Role) -> str:
+    """What a caller with this role is told at the start."""
+    return INSTRUCTIONS if role > Role.VIEWER else INSTRUCTIONS.rpartition(" Record ")[0]
+
+
+def _tool(registry: Registry, name: str, role: Role) -> dict[str, Any]:
+    commands = [c for c in registry if c.portal == name and c.role <= role]
     flat = registry.commands.get(name)
+    ops = [c.op for c in commands if c.op]
     return {
         "name": name,
-        "description": _ABOUT[name] if flat else _describe(name, commands),
-        "inputSchema": _flat_schema(flat) if flat else _portal_schema(registry, name),
+        "description": _ABOUT[name] if flat else _describe(name, commands, role),
+        "inputSchema": _flat_schema(flat) if flat else _portal_schema(ops),
         "annotations": _hints(name, commands),
     }
 
 
-def _describe(name: str, commands: list[Command]) -> str:
+def _describe(name: str, commands: list[Command], role: Role) -> str:
     golden = "".join(f"\n{c.op}: {gist(c.summary, 52)}" for c in commands if c.op)
     more = f'\nAll: system op=cmd.list args={{"prefix":"{name}."}}'
     if name in _FAMILIES:
         more += f' or "{_FAMILIES[name]}"'
-    return _ABOUT[name] + golden + more
+    about = _ABOUT[name]
+    if role == Role.VIEWER:
+        about = _ABOUT_READING.get(name, about)
+    return about + golden + more
 
 
 def _hints(name: str, commands: list[Command]) -> dict[str, bool]:
@@ -87,12 +110,12 @@ def _flat_schema(command: Command) -> dict[str, Any]:
     return flat
 
 
-def _portal_schema(registry: Registry, name: str) -> dict[str, Any]:
+def _portal_schema(ops: list[str]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
             "workspace": {"type": "string"},
-            "op": {"type": "string", "enum": [*registry.ops_of(name), "call"]},
+            "op": {"type": "string", "enum": [*ops, "call"]},
             "cmd": {"type": "string", "description": "with op=call: the command"},
             "args": {"type": "object", "description": "the command's arguments"},
             "fmt": {"type": "string", "enum": ["json", "lines"]},

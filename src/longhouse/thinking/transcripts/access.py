@@ -19,9 +19,9 @@ from longhouse.kernel.registry import Role
 from longhouse.store.projects import require_home
 from longhouse.store.tx import Tx
 from longhouse.thinking.facts import ThinkingFacts
-from longhouse.thinking.transcripts.messages import is_below
+from longhouse.thinking.transcripts.messages import TranscriptHeader, is_below
 
-__all__ = ["admit", "project_prefix", "refuse_foreign"]
+__all__ = ["admit", "belongs", "project_prefix", "refuse_foreign"]
 
 _MOST_WORKTREES = 1_000
 _POINTER_BYTES = 4_096
@@ -66,12 +66,19 @@ def project_prefix(tx: Tx, asked: str | None) -> str:
     )
 
 
-def refuse_foreign(tx: Tx, hints: Iterable[str], name: str) -> None:
+def belongs(tx: Tx, header: TranscriptHeader, prefix: str) -> bool:
+    """Whether a session belongs to a folder that the caller may ask for."""
+    if tx.by.role >= Role.OPERATOR:
+        return is_below(header.hints, prefix)
+    return is_below(header.home, os.path.normpath(prefix))
+
+
+def refuse_foreign(tx: Tx, header: TranscriptHeader, name: str) -> None:
     """Refuse a session that does not belong to this project."""
     _stay_home(tx)
     root = tx.facts.of(ThinkingFacts).project_root
-    hints = list(hints)
-    if tx.by.role >= Role.OPERATOR or is_below(hints, str(root)) or _in_a_worktree(hints, root):
+    home = header.home
+    if tx.by.role >= Role.OPERATOR or is_below(home, str(root)) or _in_a_worktree(home, root):
         return
     raise Forbidden(
         f"ref.path: {name[:200]} is not a session of this project",

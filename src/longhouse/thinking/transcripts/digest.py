@@ -6,13 +6,15 @@ A bounded head of each file identifies the project, and a bounded tail holds the
 from __future__ import annotations
 
 import re
+from typing import BinaryIO
 
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import LonghouseError, Suggestion
 from longhouse.kernel.registry import Role
+from longhouse.kernel.terminal import pictured
 from longhouse.store.tx import Tx
 from longhouse.thinking.room import room
-from longhouse.thinking.transcripts.access import project_prefix
+from longhouse.thinking.transcripts.access import belongs, project_prefix
 from longhouse.thinking.transcripts.folders import (
     File,
     TranscriptRoot,
@@ -20,8 +22,12 @@ from longhouse.thinking.transcripts.folders import (
     open_file,
     root_of,
 )
-from longhouse.thinking.transcripts.messages import is_below, message_of, record_of
-from longhouse.thinking.transcripts.reading import BytesLeft, beginning, window
+from longhouse.thinking.transcripts.messages import (
+    TranscriptHeader,
+    message_of,
+    record_of,
+)
+from longhouse.thinking.transcripts.reading import BytesLeft, beginning, ending
 from longhouse.thinking.types.transcripts import (
     MIB,
     DigestItem,
@@ -71,10 +77,10 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
         if len(found) >= req.max_items or budget.truncated:
             break
         files += 1
-        if item := _item(root, file, req.mode, prefix, budget):
+        if item := _item(tx, root, file, req.mode, prefix, budget):
             found.append(item)
-    if not found and budget.truncated:
-        _advise(tx, req)
+    if budget.truncated:
+        _advise(tx, req, len(found))
     return TranscriptDigest(
         root_dir=str(root.path),
         roots=root.known,
@@ -85,19 +91,18 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
 
 
 def _item(
-    root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
+    tx: Tx, root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
 ) -> DigestItem | None:
     """The last message of a session that fits the mode."""
     try:
         with open_file(root, file.name) as (opened, size):
-            header, head = beginning(opened, size, budget, prefix)
-            if not is_below(header.hints, prefix):
+            header, head = _head(opened, size, budget, prefix)
+            if not belongs(tx, header, prefix):
                 return None
-            start = max(size - TAIL, 0)
             if size <= len(head):
                 start, tail = 0, head
             else:
-                tail = window(opened, start, size - start, budget)
+                start, tail = ending(opened, size, TAIL, budget)
     except (OSError, LonghouseError):
         return None
     at, last = start, None
@@ -115,15 +120,31 @@ def _item(
     return DigestItem(
         ref=TranscriptRef(path=file.name, line=line_number if not start else None, byte=byte),
         session=header.session,
-        message=Spoken(role="assistant", ts=message.ts, text=message.text),
+        message=Spoken(role="assistant", ts=message.ts, text=pictured(message.text)),
     )
 
 
-def _advise(tx: Tx, req: DigestTranscripts) -> None:
+def _head(
+    opened: BinaryIO, size: int, budget: BytesLeft, prefix: str
+) -> tuple[TranscriptHeader, bytes]:
+    """The beginning; of a file that is more than may be read, half of the budget is for the end."""
+    if size <= budget.left:
+        return beginning(opened, size, budget, prefix)
+    share = BytesLeft(budget.left // 2)
+    found = beginning(opened, size, share, prefix)
+    budget.take(share.read)
+    budget.truncated = budget.truncated or share.truncated
+    return found
+
+
+def _advise(tx: Tx, req: DigestTranscripts, found: int) -> None:
+    """Say that the byte budget ended the digest, and offer a larger one."""
     more = min(max(64 * MIB, req.max_bytes_total * 2), 256 * MIB)
     tx.warn(
         "TRANSCRIPTS_SCAN_TRUNCATED",
-        f"nothing was found in the first {req.max_bytes_total} bytes",
+        f"only {req.max_bytes_total} bytes were read, so sessions or messages may be missing"
+        if found
+        else f"nothing was found in the first {req.max_bytes_total} bytes",
         f"pass max_bytes_total={more}, or mode=last",
     )
     where = {"root_dir": req.root_dir, "cwd_prefix": req.cwd_prefix, "max_items": req.max_items}

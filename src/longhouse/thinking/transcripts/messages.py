@@ -6,6 +6,7 @@ Unknown and malformed lines are ignored, because clients add new kinds of record
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from longhouse.kernel.terminal import pictured
 from longhouse.thinking.types.transcripts import Project, TranscriptSession
 
 __all__ = [
@@ -29,9 +31,12 @@ _CWD = re.compile(r"<cwd>([^<]{1,1000})</cwd>")
 _AGENTS = re.compile(r"AGENTS\.md instructions for (/[^\s<>\"'`]{1,1000})")
 _RAW_CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.){1,2000})"')
 _EARLY = 12
+_SHORT = 80
 
 
 class TranscriptMessage(NamedTuple):
+    """What was said; `text` is as written, and is pictured where it is shown."""
+
     role: str
     text: str
     ts: str | None
@@ -43,6 +48,15 @@ class TranscriptHeader(NamedTuple):
     session: TranscriptSession
     hints: list[str]
     certain: bool
+
+    @property
+    def home(self) -> list[str]:
+        """Where the session began; what its messages say counts only if its client did not say.
+
+        A message may quote anything: a file of this project could name another one.
+        """
+        began = [self.session.cwd] if self.session.cwd else self.hints
+        return [os.path.normpath(one) for one in began]
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
@@ -68,7 +82,8 @@ def message_of(record: dict[str, Any]) -> TranscriptMessage | None:
     text = "\n".join(_texts(inner.get("content")))
     if not text.strip():
         return None
-    return TranscriptMessage(inner["role"], text, ts if isinstance(ts, str) else None)
+    said = pictured(ts[:_SHORT]) if isinstance(ts, str) else None
+    return TranscriptMessage(pictured(inner["role"][:_SHORT]), text, said)
 
 
 def _completed(payload: dict[str, Any]) -> dict[str, Any] | None:
@@ -135,7 +150,7 @@ def _lines(head: bytes) -> Iterator[bytes]:
 
 def _note(session: dict[str, str], key: str, value: Any) -> None:
     if isinstance(value, str) and value and key not in session:
-        session[key] = value[:400]
+        session[key] = pictured(value[:400])
 
 
 def _strings(value: Any) -> list[str]:
@@ -157,6 +172,6 @@ def project_of(header: TranscriptHeader) -> Project:
     where = header.hints[0] if header.hints else ""
     return Project(
         id=f"proj-{hashlib.sha256(where.encode()).hexdigest()[:12]}",
-        name=PurePath(where).name or "unknown",
+        name=pictured(PurePath(where).name) or "unknown",
         confidence="high" if header.certain else "medium" if header.hints else "low",
     )

@@ -9,6 +9,7 @@ from longhouse.kernel.budget import Clip, Keep, Pop
 from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion, UnknownId
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.registry import Role
+from longhouse.kernel.terminal import pictured
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.thinking.places import place_of
@@ -67,7 +68,7 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
     root = root_of(tx, req.root_dir)
     with open_file(root, req.ref.path) as (file, size):
         header, _ = beginning(file, size, BytesLeft(_ENDLESS))
-        refuse_foreign(tx, header.hints, req.ref.path)
+        refuse_foreign(tx, header, req.ref.path)
         if req.ref.line is not None:
             found = _by_line(file, size, req)
         else:
@@ -153,7 +154,7 @@ def _entry(line: _Line) -> OpenedEntry | None:
         byte=line.found.byte,
         role=message.role,
         ts=message.ts,
-        text=message.text,
+        text=pictured(message.text),
         here=line.here,
     )
 

@@ -17,6 +17,7 @@ __all__ = [
     "BytesLeft",
     "FoundLine",
     "beginning",
+    "ending",
     "lines_with",
     "window",
 ]
@@ -59,14 +60,23 @@ class FoundLine(NamedTuple):
 
 def window(file: BinaryIO, start: int, length: int, budget: BytesLeft) -> bytes:
     """Up to `length` bytes of a file, as far as the budget allows."""
+    return _read(file, start, budget.take(length))
+
+
+def _read(file: BinaryIO, start: int, wanted: int) -> bytes:
     file.seek(start)
-    wanted = budget.take(length)
     spend(wanted)
     parts = []
     while wanted > 0 and (part := file.read(wanted)):
         parts.append(part)
         wanted -= len(part)
     return b"".join(parts)
+
+
+def ending(file: BinaryIO, size: int, length: int, budget: BytesLeft) -> tuple[int, bytes]:
+    """The last `length` bytes of a file and where they begin; a small budget reads the newest."""
+    given = budget.take(min(length, size))
+    return size - given, _read(file, size - given, given)
 
 
 def beginning(

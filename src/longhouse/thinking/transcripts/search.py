@@ -14,9 +14,10 @@ from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.registry import Role
+from longhouse.kernel.terminal import pictured
 from longhouse.store.tx import Tx
 from longhouse.thinking.room import room
-from longhouse.thinking.transcripts.access import project_prefix
+from longhouse.thinking.transcripts.access import belongs, project_prefix
 from longhouse.thinking.transcripts.buffer import Buffer
 from longhouse.thinking.transcripts.folders import (
     File,
@@ -28,7 +29,6 @@ from longhouse.thinking.transcripts.folders import (
 from longhouse.thinking.transcripts.messages import (
     TranscriptHeader,
     TranscriptMessage,
-    is_below,
     message_of,
     project_of,
     record_of,
@@ -64,7 +64,7 @@ def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
     """Search the transcripts of this project's sessions; case-sensitive."""
     prefix = project_prefix(tx, req.cwd_prefix)
     root = root_of(tx, req.root_dir)
-    search = _Search(root, req, prefix)
+    search = _Search(tx, root, req, prefix)
     files = files_of(root)
     for file in files[: req.max_files]:
         search.look_into(file)
@@ -98,7 +98,8 @@ def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
 class _Search:
     """One search over many files."""
 
-    def __init__(self, root: TranscriptRoot, req: SearchTranscripts, prefix: str) -> None:
+    def __init__(self, tx: Tx, root: TranscriptRoot, req: SearchTranscripts, prefix: str) -> None:
+        self._tx = tx
         self._root = root
         self._req = req
         self._prefix = prefix
@@ -119,7 +120,7 @@ class _Search:
             with open_file(self._root, file.name) as (opened, size):
                 self.files += 1
                 header, head = beginning(opened, size, self.budget, self._prefix)
-                if not is_below(header.hints, self._prefix):
+                if not belongs(self._tx, header, self._prefix):
                     return
                 project = project_of(header)
                 self._of[project.id] = project
@@ -169,7 +170,7 @@ class _Search:
                 message=Snippet(
                     role=message.role,
                     ts=message.ts,
-                    snippet=snippet(shown, req.query, at, req.context_chars),
+                    snippet=pictured(snippet(shown, req.query, at, req.context_chars)),
                 ),
             )
         )

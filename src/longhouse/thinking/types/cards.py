@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic
 
 from msgspec import Meta
 
-from longhouse.kernel.names import also
+from longhouse.kernel.names import also, made_of
 from longhouse.kernel.values import Json, Request, Result, ResultT, Value
 from longhouse.memory.types.documents import BranchName, DocName, Entry, Target
 from longhouse.thinking.types.scopes import Scoped, Traced
@@ -81,7 +81,27 @@ CardInput = Annotated[
         "object as JSON text or `key: value` lines, or plain text",
         examples=["type: hypothesis\ntitle: The cache is stale"],
     ),
-    also("text", "content", "body", "title", "note", "statement", "hypothesis", "question"),
+    also(
+        "text",
+        "content",
+        "body",
+        "title",
+        "note",
+        "statement",
+        "hypothesis",
+        "question",
+        "decision",
+    ),
+    made_of(
+        id="card_id",
+        type="kind card_type",
+        title="name hypothesis question decision statement summary subject",
+        text="content body note rationale why reason description details because",
+        status="state",
+        tags="labels",
+        refs="evidence",
+        meta="metadata",
+    ),
 ]
 StatusWord = Annotated[str, Meta(min_length=1, max_length=40)]
 StageText = Annotated[str, Meta(min_length=1, max_length=200_000)]

@@ -232,7 +232,7 @@ class Edit(Target[EntityMoved], frozen=True, kw_only=True):
         Annotated[
             list[TaskId],
             Meta(max_length=100),
-            also("after", "blocked_by", "dependencies", "waits_for"),
+            also("after", "blocked_by", "dependencies", "waits_for", "on", "by", "depends"),
         ]
         | None
     ) = None

@@ -131,7 +131,10 @@ class Scaffolded(Result, frozen=True, kw_only=True):
 class Decompose(Target["Decomposed"], frozen=True, kw_only=True):
     """Split a task into steps."""
 
-    steps: Annotated[NewSteps, also("step", "items", "subtasks", "todo")]
+    steps: Annotated[
+        NewSteps,
+        also("step", "items", "subtasks", "todo", "todos", "into", "title", "titles", "name"),
+    ]
     parent: Annotated[StepPath, also("parent_step", "under", "path")] | None = None
     expected_revision: Revision | None = None
 

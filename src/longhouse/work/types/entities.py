@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Request, Result, ResultT, Title, Value
+from longhouse.kernel.values import ANY_TEXT, Request, Result, ResultT, Title, Value
 from longhouse.memory.types.documents import Target as TargetArg
 from longhouse.store.engine import Row
 from longhouse.work.states import Checkpoint, Priority, ProofMode, ReasoningMode, Status
@@ -51,7 +51,7 @@ StepPath = Annotated[
         examples=["s:0"],
     ),
 ]
-Line = Annotated[str, Meta(min_length=1, max_length=500)]
+Line = Annotated[str, Meta(min_length=1, max_length=500, pattern=ANY_TEXT)]
 Lines = Annotated[list[Line], Meta(max_length=50)]
 Paragraph = Annotated[str, Meta(max_length=20_000)]
 Tags = Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=50)]
@@ -62,7 +62,23 @@ AgentId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"\A[A-Za-z0-
 class Target(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """The task or plan a command applies to; defaults to the focus."""
 
-    task: Annotated[TaskId, also("task_id", "id", "ref")] | None = None
+    task: (
+        Annotated[
+            TaskId,
+            also(
+                "task_id",
+                "id",
+                "ref",
+                "issue",
+                "issue_id",
+                "issue_key",
+                "ticket",
+                "number",
+                "issue_number",
+            ),
+        ]
+        | None
+    ) = None
     plan: Annotated[PlanId, also("plan_id")] | None = None
     target: TargetArg | None = None
 

@@ -108,15 +108,16 @@ class GetContext(Request["Context"], frozen=True, kw_only=True):
     plans_limit: Annotated[int, Meta(ge=0, le=200)] = 50
     plans_cursor: PlanId | None = None
     plans_status: Status | None = None
-    tasks_limit: Annotated[int, Meta(ge=0, le=200)] = 50
+    tasks_limit: Annotated[int, Meta(ge=0, le=200), also("limit", "count", "n", "max", "top")] = 50
     tasks_cursor: TaskId | None = None
-    tasks_parent: PlanId | None = None
+    tasks_parent: Annotated[PlanId, also("plan", "parent", "plan_id", "epic")] | None = None
     tasks_status: Annotated[Status, also("status", "state")] | None = None
     assignee: AgentId | None = None
     domain: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     tags: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=128)]],
         Meta(max_length=4, description="only tasks with all of these tags"),
+        also("tag", "label", "labels"),
     ] = []
     include_all: Annotated[bool, Meta(description="include closed plans and tasks")] = False
     unproved: Annotated[

@@ -7,6 +7,7 @@ import { useNow } from "../../live/clock";
 import { ofStreams, useRead } from "../../live/reads";
 import { setParams, useRoute } from "../../shell/router";
 import styles from "./jobs.module.css";
+import { Places } from "./Places";
 import { useRadar } from "./radar";
 import { count, money } from "./words";
 
@@ -76,6 +77,7 @@ export function Runners() {
         );
       })}
       {runners.length === 0 && <span className="soft small">No runner is online.</span>}
+      <Places />
       {data.runner_bootstrap && data.jobs.some(lacksRunner) && (
         <span className="small">
           Jobs are waiting for a runner. Start one: <code>{data.runner_bootstrap.cmd}</code>

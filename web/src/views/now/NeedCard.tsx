@@ -9,8 +9,8 @@ import { sentence } from "../../kit/words";
 import { type Act, act, putAway as forgetAct } from "../../live/acts";
 import { href, usePast } from "../../shell/router";
 import { Reply } from "../sessions/Reply";
-import { type Need, putAway } from "./needs";
 import styles from "./now.module.css";
+import { type Need, putAway } from "./ranking";
 
 const WORDS: Record<Need["kind"], [string, Tone]> = {
   question: ["Question", "accent"],
@@ -223,7 +223,7 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
             data-kind="main"
             onClick={() => mark("agents.ack", "Accepted")}
           >
-            Accept
+            Accepted
           </button>
         )}
         {!mine && <Away onClick={props.away}>Dismiss</Away>}

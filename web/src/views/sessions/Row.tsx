@@ -143,7 +143,7 @@ function Marks(props: { message: Message; me: Person; act: Act | null | undefine
           data-kind="main"
           onClick={() => mark("agents.ack", "Accepted")}
         >
-          Accept
+          Accepted
         </button>
       )}
     </div>

@@ -7,8 +7,10 @@ digest. Bytes that are still in a folder from before are read there (`older`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import Self
 
 from longhouse.kernel.errors import StoreBusy
 from longhouse.store.artifacts.blobs import Blob, Blobs, StoredBlob, Tally, bytes_missing
@@ -25,6 +27,8 @@ from longhouse.store.artifacts.database.room import sql
 __all__ = ["DatabaseBlobs"]
 
 _BATCH = BATCH // CHUNK * CHUNK
+_AT_ONCE = 2
+"""How many batches of one put are on their way: a server writes each with one of its processors."""
 _PAGE = 500
 
 
@@ -43,12 +47,17 @@ class DatabaseBlobs:
         body: int | None = None
         n = 0
         batch = b""
-        for block in sliced(_counted(chunks, tally), _BATCH):
-            if batch:
-                now = now_ms + int((time.monotonic() - began) * 1000)
-                body = self._chunks.write(partial(_more, body=body, n=n, data=batch, now=now))
-                n += len(batch) // CHUNK
-            batch = block
+        with _Beside() as beside:
+            for block in sliced(_counted(chunks, tally), _BATCH):
+                if batch:
+                    body = beside.first()
+                    now = now_ms + int((time.monotonic() - began) * 1000)
+                    more = partial(_more, body=body, n=n, data=batch, now=now)
+                    beside.start(partial(self._chunks.write, more))
+                    n += len(batch) // CHUNK
+                batch = block
+            beside.wait()
+            body = beside.first()
         blob = tally.blob()
         if body is None and self._is_same(blob, batch, now_ms):
             return blob
@@ -106,6 +115,37 @@ class DatabaseBlobs:
         return self._size(blob.digest) == blob.size
 
 
+class _Beside:
+    """Writes batches in threads while the next one is read and hashed; the first makes the body."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._first: Future[int] | None = None
+        self._begun: list[Future[int]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_why: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def start(self, write: Callable[[], int]) -> None:
+        self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE, "artifact-bytes")
+        while len(self._begun) >= _AT_ONCE:
+            self._begun.pop(0).result()
+        self._begun.append(self._pool.submit(write))
+        self._first = self._first or self._begun[0]
+
+    def first(self) -> int | None:
+        """The body, once it is made; None if nothing was written."""
+        return self._first.result() if self._first else None
+
+    def wait(self) -> None:
+        for written in self._begun:
+            written.result()
+
+
 def publish(connection: ByteConnection, blob: Blob, body: int, now_ms: int) -> None:
     """Make a complete body the bytes of a digest."""
     binds = {"digest": blob.digest, "body": body, "size": blob.size, "now": now_ms}
@@ -115,9 +155,12 @@ def publish(connection: ByteConnection, blob: Blob, body: int, now_ms: int) -> N
 def _more(connection: ByteConnection, *, body: int | None, n: int, data: bytes, now: int) -> int:
     """Write a batch; only the last commit of a put needs to wait for the disk."""
     connection.relax()
-    body = _begun(connection, body, now)
+    if body is None:
+        body = _begun(connection, None, now)
+        add(connection, body, n, [data])
+        return body
     add(connection, body, n, [data])
-    return body
+    return _begun(connection, body, now)  # last, since it locks out the other batches
 
 
 def _last(

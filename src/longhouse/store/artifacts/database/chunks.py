@@ -108,9 +108,9 @@ def add(connection: ByteConnection, body: int, n: int, blocks: Iterable[bytes]) 
         nonlocal at
         yield _HEADER
         for block in blocks:
-            parts = []
+            whole, parts = memoryview(block), list[bytes | memoryview]()
             for begin in range(0, len(block), CHUNK):
-                data = block[begin : begin + CHUNK]
+                data = whole[begin : begin + CHUNK]
                 parts.append(_ROW.pack(3, 8, body, 8, at, len(data)))
                 parts.append(data)
                 at += 1
@@ -123,10 +123,15 @@ def add(connection: ByteConnection, body: int, n: int, blocks: Iterable[bytes]) 
 
 def sliced(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
     """The same bytes in blocks of `size`; the last one is shorter, and may be empty."""
-    held = bytearray()
+    held: list[memoryview] = []
+    room = size
     for chunk in chunks:
-        held += chunk
-        while len(held) > size:
-            yield bytes(held[:size])
-            del held[:size]
-    yield bytes(held)
+        rest = memoryview(bytes(chunk))
+        while len(rest) > room:
+            held.append(rest[:room])
+            rest = rest[room:]
+            yield b"".join(held)
+            held, room = [], size
+        held.append(rest)
+        room -= len(rest)
+    yield b"".join(held)

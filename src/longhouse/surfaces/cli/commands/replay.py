@@ -8,11 +8,13 @@ import select
 import sys
 import time
 
+import msgspec
+
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.recordings import Recording, recording_named
-from longhouse.surfaces.cli.spec import Arg, Command, Flag
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 from longhouse.surfaces.cli.terminal import RawTerminal, Stopped
 from longhouse.terminals import recording as rec
 
@@ -23,11 +25,15 @@ _ENOUGH = b"q\x03\x1d"
 """The keys that end a replay: q, Ctrl-C and Ctrl-]."""
 
 
-def run(cli: Cli, source: str, speed: str | None = None) -> int:
+def run(cli: Cli, source: str, speed: str | None = None) -> Shown | int:
     pace = _pace(speed)
     recording = recording_named(cli, source)
     header = next(recording)
     assert isinstance(header, rec.Header)
+    if cli.as_json:
+        events = [msgspec.to_builtins(event) for event in recording]
+        whole = {"source": source, "recording": msgspec.to_builtins(header), "events": events}
+        return Shown(whole, [])
     if header.mode != "pty" or not sys.stdout.isatty():
         return _print(recording, pace if speed else 0.0)
     if not sys.stdin.isatty():
@@ -126,6 +132,6 @@ command = Command(
     run=run,
     details="Press q, Ctrl-C or Ctrl-] to stop. The program's queries to its terminal are left "
     "out, and other keys do nothing. Output to a file or a pipe is written at once, byte for byte, "
-    "unless --speed is given.",
+    "unless --speed is given. With --json, the whole recording is one answer, at once.",
     examples=["longhouse replay PROC-001 --speed 4", "longhouse replay session.jsonl"],
 )

@@ -51,9 +51,9 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
 
 
 def _process(said: str) -> str:
-    """A running process, with the time in the reader's zone."""
-    what, _, since = said.rpartition(" since ")
-    return f"{what} since {local_time(since)}"
+    """A running process, with the time in the reader's zone; or what is wrong with some."""
+    what, found, since = said.rpartition(" since ")
+    return f"{what} since {local_time(since)}" if found else said
 
 
 def _focus(result: dict[str, Any]) -> str:

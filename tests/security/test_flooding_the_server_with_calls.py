@@ -1,0 +1,214 @@
+"""The attacker sends many cheap requests at once, and wants every other caller to wait for them.
+
+What counts is how many turns of others come before a turn, never how long anything takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from longhouse.dispatch import Caller
+from longhouse.dispatch.turns import Turns
+from longhouse.dispatch.waits import Waits
+from longhouse.house import House
+from longhouse.kernel.registry import Role
+from longhouse.surfaces.http.access import ANYONE, NOBODY, AccessGate
+from tests.kit import ManualClock
+from tests.security.test_listening_after_revocation import Request, _web
+
+FLOOD = 60
+STATUS = "/call/status"
+NOTE = "/call/vcs.notes.commit"
+
+
+class NotedTurns(Turns):
+    """Turns that note who asks and who is served, in a time that stands still: nobody rests."""
+
+    def __init__(self) -> None:
+        super().__init__(guests=(ANYONE, NOBODY), clock=lambda: 1_000.0)
+        self.noted: list[tuple[str, str]] = []
+
+    def line_up(self, name: str, turn: asyncio.Future[None], *, begun: bool = False) -> None:
+        self.noted.append(("asks", name))
+        super().line_up(name, turn, begun=begun)
+
+    def _serve(self, owner: Any, now: float) -> None:
+        self.noted.append(("served", owner.name))
+        super()._serve(owner, now)
+
+    def most_before(self, name: str) -> int:
+        """How many turns of others came at most between an owner's request and its turn."""
+        most, others, asked = 0, 0, False
+        for what, who in self.noted:
+            if what == "asks":
+                asked, others = (True, 0) if who == name and not asked else (asked, others)
+            elif who == name:
+                most, asked = max(most, others if asked else 0), False
+            else:
+                others += 1
+        assert ("served", name) in self.noted
+        assert not asked
+        return most
+
+
+class Town:
+    """A server, and requests of several tokens; `order` has who was answered, first to last."""
+
+    def __init__(self, house: House, gate: AccessGate) -> None:
+        self.house = house
+        self.gate = gate
+        self.turns = gate._turns = NotedTurns()
+        self.ids: dict[str, str] = {}
+        self.order: list[str] = []
+        self.sent: list[Request] = []
+        self.tokens = {name: self._token(name) for name in ("busy", "busier", "calm")}
+
+    def _token(self, name: str) -> str:
+        made = self.house.call("system.token.create", {"role": "agent"}).envelope["result"]
+        self.ids[name] = made["id"]
+        return str(made["token"])
+
+    def ask(self, who: str, path: str, body: bytes = b"{}", token: str | None = None) -> Request:
+        token = self.tokens[who] if token is None else token
+        sent = Request(self.gate, path, token, method="POST", body=body)
+        sent.task.add_done_callback(lambda _task: self.order.append(who))
+        self.sent.append(sent)
+        return sent
+
+    async def answered(self) -> list[str]:
+        await asyncio.gather(*(one.end() for one in self.sent))
+        self.sent.clear()
+        return self.order
+
+    def check_calm(self, others: int = 1) -> None:
+        """Each turn of the calm token came after at most one of each other, and one under way."""
+        assert self.turns.most_before(self.ids["calm"]) <= others + 1
+
+    async def greet(self) -> None:
+        """Let every token be used once, so that the server knows it."""
+        for who in self.tokens:
+            assert (await self._first(who)).status == 200
+        self.order.clear()
+        self.turns.noted.clear()
+
+    async def _first(self, who: str) -> Request:
+        sent = self.ask(who, STATUS)
+        await self.answered()
+        return sent
+
+
+@pytest.fixture
+async def town(new_house: Callable[..., House]) -> AsyncIterator[Town]:
+    house = new_house()
+    web, gate = _web(house, ManualClock())
+    town = Town(house, gate)
+    await town.greet()
+    yield town
+    web._feeds.close()
+
+
+@pytest.mark.parametrize("path, body", [(STATUS, b"{}"), (NOTE, b'{"content": "x"}')])
+async def test_a_call_does_not_wait_for_another_tokens_flood(
+    town: Town, path: str, body: bytes
+) -> None:
+    for _ in range(FLOOD):
+        town.ask("busy", path, body)
+    town.ask("calm", path, body)
+    order = await town.answered()
+    town.check_calm()
+    assert order.count("busy") == FLOOD
+    if town.house.db.engine.local and path == STATUS:  # no thread decides who is answered first
+        assert order.index("calm") <= 3
+
+
+async def test_nor_for_the_floods_of_two(town: Town) -> None:
+    for _ in range(FLOOD):
+        town.ask("busy", STATUS)
+        town.ask("busier", STATUS)
+    town.ask("calm", STATUS)
+    await town.answered()
+    town.check_calm(others=2)
+    first = [who for what, who in town.turns.noted if what == "served"][:FLOOD]
+    counts = [first.count(town.ids[who]) for who in ("busy", "busier")]
+    assert abs(counts[0] - counts[1]) <= 2
+
+
+async def test_nor_for_one_that_writes_in_many_workspaces(town: Town) -> None:
+    for number in range(FLOOD):
+        body = b'{"content": "x", "workspace": "w%d"}' % (number % 20)
+        town.ask("busy", NOTE, body)
+    town.ask("calm", NOTE, b'{"content": "x"}')
+    await town.answered()
+    town.check_calm()
+
+
+async def test_nor_for_one_without_a_token_or_with_tokens_that_nobody_made(town: Town) -> None:
+    """Invented tokens share one turn: each has not a turn of its own."""
+    for number in range(FLOOD):
+        invented = f"lh_{secrets.token_hex(24)}" if number % 2 else ""
+        town.ask("nobody", STATUS, token=invented)
+    town.ask("calm", STATUS)
+    sent = list(town.sent)
+    await town.answered()
+    town.check_calm()
+    assert [one.status for one in sent] == [401] * FLOOD + [200]
+    assert {who for _, who in town.turns.noted} == {NOBODY, town.ids["calm"]}
+
+
+async def test_a_token_that_was_revoked_is_refused_at_once_and_takes_turns_as_nobody(
+    town: Town,
+) -> None:
+    made = town.house.call("system.token.create", {"role": "agent"}).envelope["result"]
+    token = str(made["token"])
+    town.tokens["gone"] = token
+    tokens, authorization = town.gate._tokens, f"Bearer {token}"
+    assert tokens.last_owner(authorization) == NOBODY
+    assert (await town._first("gone")).status == 200
+    assert tokens.last_owner(authorization) == made["id"]
+    town.house.call("system.token.revoke", {"id": made["id"]})
+    assert (await town._first("gone")).status == 401
+    assert tokens.last_owner(authorization) == NOBODY
+
+
+async def test_a_commit_wakes_the_loop_once_however_many_calls_wait(
+    new_house: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And each of them goes on in its owner's turn: not all at once."""
+    house = new_house()
+    house.call("jobs.create", {"title": "Job", "prompt": "Do it"})
+    stirred: list[str] = []
+    stir = Waits._stir
+
+    def noted(self: Waits, workspace: str, seq: int) -> None:
+        stirred.append(workspace)
+        stir(self, workspace, seq)
+
+    monkeypatch.setattr(Waits, "_stir", noted)
+    turns = NotedTurns()
+
+    async def wait(owner: str) -> Any:
+        caller = Caller(Role.AGENT, owner=owner, turns=turns.of(owner))
+        ask = {"job": "JOB-001", "timeout_ms": 25_000}
+        return await house.dispatcher.call_async("jobs.wait", ask, caller)
+
+    def all_wait() -> bool:
+        return sum(map(len, house.dispatcher._waits.values())) == len(waiting)
+
+    waiting = [asyncio.create_task(wait(who)) for who in ["busy"] * 20 + ["calm"]]
+    while not all_wait():  # noqa: ASYNC110  (the calls tell nobody)
+        await asyncio.sleep(0)
+    house.call("vcs.notes.commit", {"content": "not what they wait for"})
+    while not stirred or turns._waiting or not all_wait():  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert stirred == ["acme"]
+    assert turns.noted.count(("served", "busy")) == len(waiting) - 1
+    assert turns.most_before("calm") <= 2
+    house.call("jobs.cancel", {"job": "JOB-001"})
+    answers = await asyncio.wait_for(asyncio.gather(*waiting), 20)
+    assert all(answer.success for answer in answers)
+    assert not house.dispatcher._waits
