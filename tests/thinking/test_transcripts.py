@@ -382,12 +382,12 @@ def test_what_was_said_is_safe_to_display(lh: Lh, cmd: str) -> None:
     said = json.loads(said_in_codex("assistant", f"Summary: cache {hostile}, tab\tand\nline"))
     said["timestamp"] = hostile
     transcript(lh, head, json.dumps(said), name="s.jsonl")
-    args: dict[str, Any] = {
+    asked: dict[str, dict[str, Any]] = {
         "search": {"query": "cache"},
         "digest": {},
         "open": {"ref": {"path": "s.jsonl", "line": 2}},
-    }[cmd]
-    answer = lh(f"docs.transcripts.{cmd}", **args)
+    }
+    answer = lh(f"docs.transcripts.{cmd}", **asked[cmd])
     assert answer.get("hits") or answer.get("digest") or answer.get("entries")
     shown = json.dumps(answer, ensure_ascii=False)
     assert not set(hostile) & {"\x1b", "\u202e", "\x9b", "\x7f"} & set(shown)
