@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
-from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared, settled
+from longhouse.dispatch.calls import (
+    Caller,
+    HandlerOutcome,
+    Observer,
+    Prepared,
+    budget_of,
+    settled,
+)
 from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
-from longhouse.kernel.budget import PROFILES, Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.effort import Allowance, Overdrawn, allowance_here, within
@@ -30,8 +36,7 @@ from longhouse.kernel.errors import (
 )
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.names import portal_named
-from longhouse.kernel.registry import Command, Registry
-from longhouse.kernel.schema import Common
+from longhouse.kernel.registry import Registry
 from longhouse.store.database import LONG, QUICK, STAGING, Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
@@ -219,7 +224,7 @@ class Dispatcher:
         writes = command.writes_given(args)
         require_role(command, caller, writes=writes)
         blank = check_json(args)
-        own, common, budget, request, taught = understood(command, args, lessons, _budget)
+        own, common, budget, request, taught = understood(command, args, lessons, budget_of)
         if taught and command.writes_given(own) != writes:
             writes = not writes  # an argument that makes it a write had another name
             require_role(command, caller, writes=writes)
@@ -495,27 +500,3 @@ def _portal(name: str) -> str | None:
     with suppress(UnknownTool):
         return portal_named(name)
     return None
-
-
-def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """The requested budget; a command may define some of these arguments itself.
-
-    A size over the cap is lowered in the command's own arguments too.
-    """
-
-    def asked(knob: str) -> int | None:
-        value = own.get(knob, getattr(common, knob, None))
-        return value if type(value) is int else None
-
-    budget = Budget.of(
-        common.budget_profile or command.profile,
-        max_chars=asked("max_chars"),
-        context_budget=asked("context_budget"),
-        max_bytes=common.max_bytes,
-        max_lines=common.max_lines,
-        limit=asked("limit"),
-    )
-    for knob, _ in budget.clamped:
-        if knob in own:
-            own[knob] = PROFILES[budget.profile].cap(knob)
-    return budget
