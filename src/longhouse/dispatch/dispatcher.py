@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
-from longhouse.dispatch.budgets import budget_of
-from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared, settled
+from longhouse.dispatch.calls import (
+    Caller,
+    HandlerOutcome,
+    Observer,
+    Prepared,
+    budget_of,
+    settled,
+)
 from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
@@ -79,7 +85,6 @@ class Dispatcher:
         self._larger: set[tuple[str, str]] = set()
         """Reads that were too much for the loop last time, by workspace and command."""
         self._waits: dict[asyncio.AbstractEventLoop, Waits] = {}
-        """The event loops in which calls wait."""
         self._ending = False
 
     def call(self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()) -> Answer:
@@ -128,10 +133,9 @@ class Dispatcher:
         def timed() -> T:
             nonlocal used_s
             began = time.thread_time()
-            try:
-                return work()
-            finally:
-                used_s = time.thread_time() - began
+            result = work()
+            used_s = time.thread_time() - began
+            return result
 
         found = await self.db.apart(caller.owner.partition("/")[0], timed, way, kind=kind)
         caller.turns.charge(min(used_s, QUICK_S))

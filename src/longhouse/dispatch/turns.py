@@ -107,10 +107,14 @@ class Turns:
             if begun or owner.rests_until <= now or self._is_alone(owner, now):
                 self._serve(owner, now)
                 return
-        elif self._serving is owner and self._steps < ALONE and not self._waiting:
-            if self._is_alone(owner, self._clock()):
-                self._steps += 1
-                return
+        elif (
+            self._serving is owner
+            and self._steps < ALONE
+            and not self._waiting
+            and self._is_alone(owner, self._clock())
+        ):
+            self._steps += 1
+            return
         turn = asyncio.get_running_loop().create_future()
         self.line_up(name, turn, begun=begun)
         await turn

@@ -108,8 +108,6 @@ def _next_ones(tx: Tx, only: str | None = None) -> list[_Next]:
     Those that write are the oldest of their token, and come in order.
     """
     found: list[_Next] = []
-    left: set[str] = set()
-    """The tokens of which a write was left for later, and so the ones behind it."""
     counts: Counter[tuple[str, bool]] = Counter()
     for row in sorted(tx.all(sql.commands_waiting, places=EACH + 1), key=lambda row: row["n"]):
         owner = row["owner"].partition("/")[0]
@@ -117,11 +115,8 @@ def _next_ones(tx: Tx, only: str | None = None) -> list[_Next]:
             continue
         reads = _reads_first(tx, row)
         counts[owner, reads] += 1
-        fits = row["place"] <= EACH and counts[owner, reads] <= EACH
-        if fits and (reads or owner not in left):
+        if counts[owner, reads] <= EACH:  # what comes later of an owner and tool is not here
             found.append(_Next(row["n"], owner, reads))
-        elif not reads:
-            left.add(owner)
     return found
 
 
