@@ -9,6 +9,7 @@ import pytest
 
 from longhouse.store.recall import index
 from longhouse.store.recall.folding import fold
+from longhouse.store.recall.reading import Reader
 from tests.kit import Lh
 from tests.memory.kit import apply, branch, edge, node, note, write
 from tests.work.kit import new_task
@@ -159,6 +160,8 @@ def test_neighbors_in_time_are_shown_on_request(lh: Lh) -> None:
 def test_secrets_are_neither_found_nor_suggested(lh: Lh) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     note(lh, f"The deploy uses {secret} for now.")
+    fresh = write(lh, lambda tx: tx.all(index.sql.fresh_all))
+    assert secret[4:14].lower() not in str(fresh)
     for text in (secret, secret[4:20], secret[4:16] + "*", "deploy " + secret[4:14]):
         result = lh("docs.search", text=text)
         assert secret[4:14] not in str(result["hits"])
@@ -169,10 +172,12 @@ def test_a_deleted_branch_takes_its_words_along(lh: Lh) -> None:
     branch(lh, "idea/a", "main")
     note(lh, "A quokka appeared.", "idea/a")
     write(lh, fold)
+    assert write(lh, lambda tx: Reader(tx).holds("quokka"))
     kept = lh("vcs.branch.delete", name="idea/a", force=True)["kept_as"]
     assert lh("docs.search", text="quoka")["hits"] == []
     lh("vcs.branch.delete", name=kept, force=True)
     assert lh("docs.search", text="quoka")["unknown"] == {"quoka": []}
+    assert not write(lh, lambda tx: Reader(tx).holds("quokka"))
 
 
 @pytest.mark.parametrize("seed", range(4))

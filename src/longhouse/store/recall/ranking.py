@@ -25,6 +25,7 @@ FEWEST_BLOCKS = 4
 _MOST_SHARED = 96
 _SHARED_BLOCKS = 32
 _MOST_ALLOWED = 8_192
+_MOST_TAKEN = 300
 K1, B = 1.2, 0.35
 IN_TITLE, IN_EXTRA = 2.0, 1.5
 _LENGTHS = (4, 11, 23, 47, 95, 190, 380, 800)
@@ -124,6 +125,10 @@ def candidates(
             scores[seq] = scores.get(seq, 0.0) + score
     if bounded:
         _with_all(reader, rarest_first, before, after, scores)
+    if allowed is not None:  # few enough to be judged by what they say
+        near = [seq for seq in sorted(allowed, reverse=True) if after < seq < before]
+        for seq in near[:_MOST_TAKEN]:
+            scores.setdefault(seq, 0.0)
     found = [
         (seq, score)
         for seq, score in scores.items()
