@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.work.kit import new_task
 TOLD = "The login test has been failing since Tuesday because the cookie expires too early."
 
 
-def found(lh: Lh, text: str, **more) -> list[str]:
+def found(lh: Lh, text: str, **more: Any) -> list[str]:
     return [hit["ref"] for hit in lh("docs.search", text=text, **more)["hits"]]
 
 
@@ -60,7 +61,8 @@ def test_a_misspelt_word_is_answered_with_the_nearest_that_exist(lh: Lh) -> None
     assert result["unknown"] == {"cokie": ["cookie"], "zzzz": []}
     assert len(result["hits"]) == 1
     ran = lh.run_actions(envelope)
-    assert ran and all(answer.success for answer in ran)
+    assert ran
+    assert all(answer.success for answer in ran)
 
 
 def test_an_empty_answer_says_why_and_its_actions_run(lh: Lh) -> None:
@@ -181,7 +183,7 @@ def test_the_index_agrees_with_a_slow_search(
     monkeypatch.setattr(index, "FOLD_AT", 5)
     monkeypatch.setattr(index, "_LOOK_EVERY", 3)
     chance = random.Random(seed)
-    vocabulary = "alpha beta gamma delta omega".split()
+    vocabulary = ["alpha", "beta", "gamma", "delta", "omega"]
     branches, texts, nodes = ["main"], {}, {}
     for turn in range(40):
         where = chance.choice(branches)
@@ -202,7 +204,9 @@ def test_the_index_agrees_with_a_slow_search(
         assert {hit["seq"] for hit in hits} == want
         ranked = lh("docs.search", text=word, limit=100, max_chars=20_000)["hits"]
         assert {hit["seq"] for hit in ranked} <= want
-        keys = {key for _, key in nodes if any(word in nodes[at][1] for at in nodes if at[1] == key)}
+        keys = {
+            key for _, key in nodes if any(word in nodes[at][1] for at in nodes if at[1] == key)
+        }
         assert {hit.get("id") for hit in ranked} - {None} == keys
         for name in branches:
             best = {h["seq"] for h in lh("docs.search", text=word, branch=name, limit=100)["hits"]}

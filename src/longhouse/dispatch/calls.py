@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
-from longhouse.kernel.budget import PROFILES, Budget
+from longhouse.kernel.budget import Budget
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.schema import Common
@@ -26,7 +26,6 @@ __all__ = [
     "Observer",
     "OwnTurns",
     "Prepared",
-    "budget_of",
     "settled",
 ]
 
@@ -235,27 +234,3 @@ def settled(tx: Tx) -> bool:
     from longhouse.store.projects import settle_project
 
     return settle_project(tx)
-
-
-def budget_of(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """The requested budget; a command may define some of these arguments itself.
-
-    A size over the cap is lowered in the command's own arguments too.
-    """
-
-    def asked(knob: str) -> int | None:
-        value = own.get(knob, getattr(common, knob, None))
-        return value if type(value) is int else None
-
-    budget = Budget.of(
-        common.budget_profile or command.profile,
-        max_chars=asked("max_chars"),
-        context_budget=asked("context_budget"),
-        max_bytes=common.max_bytes,
-        max_lines=common.max_lines,
-        limit=asked("limit"),
-    )
-    for knob, _ in budget.clamped:
-        if knob in own:
-            own[knob] = PROFILES[budget.profile].cap(knob)
-    return budget

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
-from longhouse.dispatch.calls import (
-    Caller,
-    HandlerOutcome,
-    Observer,
-    Prepared,
-    budget_of,
-    settled,
-)
+from longhouse.dispatch.budgets import budget_of
+from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared, settled
 from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
