@@ -105,10 +105,7 @@ def fill_notes(house: House, workspace: str, count: int) -> None:
         )
         append(
             tx,
-            (
-                (seq, bytes_of(Text(seq, "note", "T", text, doc_id=doc_id)))
-                for seq, text in rows
-            ),
+            ((seq, bytes_of(Text(seq, "note", "T", text, doc_id=doc_id))) for seq, text in rows),
         )
         account(tx, first, len(rows))
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -22,16 +23,17 @@ from bench.memory import LARGE, RARE, SMALL, account, calls, fill, open_house
 from longhouse.house import House
 from longhouse.memory.branches import ensure_branch, ensure_document
 from longhouse.memory.room import sql
+from longhouse.store.queries import Query
 from longhouse.store.recall.folding import append
 from longhouse.store.recall.index import Text, bytes_of
 from longhouse.store.tx import Tx
 from tools.postgres import Postgres
 
 FIRST, LATER = "first", "later"
-_GLUE = "the of and to in a is that it was for on with as be by at this from are".split()
-_A = "bra cle dor fen gla hib jar kom lus mer nov pra".split()
-_B = "van ter lin dos mak rup sen tol vib wer zan quo".split()
-_C = "ck dge ft lm mp nd ph rk st th x zz ble cus dal fer".split()
+_GLUE = "the of and to in a is that it was for on with as be by at this from are".split()  # noqa: SIM905
+_A = "bra cle dor fen gla hib jar kom lus mer nov pra".split()  # noqa: SIM905
+_B = "van ter lin dos mak rup sen tol vib wer zan quo".split()  # noqa: SIM905
+_C = "ck dge ft lm mp nd ph rk st th x zz ble cus dal fer".split()  # noqa: SIM905
 
 
 def tell(house: House) -> dict[str, str]:
@@ -67,10 +69,11 @@ def tell(house: House) -> dict[str, str]:
     return where
 
 
-def call(house: House, cmd: str, **args: object) -> dict:
+def call(house: House, cmd: str, **args: object) -> dict[str, Any]:
     answer = house.call(cmd, {"workspace": "w", **args})
     assert answer.success, answer.envelope["error"]
-    return answer.envelope["result"]
+    result: dict[str, Any] = answer.envelope["result"]
+    return result
 
 
 def ranks(house: House, where: dict[str, str], asked: list[tuple[str, str]]) -> list[int]:
@@ -132,7 +135,7 @@ def quality(house: House, engine: str) -> None:
 
 def fill_many(house: House, workspace: str, count: int) -> int:
     """Notes of about 40 words; returns how many characters were written."""
-    chance = random.Random(7)  # noqa: S311 - the same in every run
+    chance = random.Random(7)
     vocabulary = [f"{a}{b}{c}" for a in _A for b in _B for c in _C]
     chars = 0
 
@@ -197,7 +200,7 @@ def index_bytes(house: House) -> int:
     if house.db.engine.local:
         text = "SELECT SUM(pgsize) AS n FROM dbstat WHERE name LIKE 'search\\_%' ESCAPE '\\'"
         with house.db.engine.reader() as reader:
-            return int(reader.db.execute(text).fetchall()[0][0])
+            return int(reader.rows(Query("size", text, text), {})[0]["n"])
     with psycopg.connect(house.settings.db, autocommit=True) as db:
         found = db.execute("SELECT pg_total_relation_size('longhouse.search_blocks')").fetchone()
         assert found is not None
@@ -205,10 +208,9 @@ def index_bytes(house: House) -> int:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        with open_house(Path(folder)) as house:
-            quality(house, "")
-            sizes(house, "", LARGE[""])
+    with tempfile.TemporaryDirectory() as folder, open_house(Path(folder)) as house:
+        quality(house, "")
+        sizes(house, "", LARGE[""])
     server = Postgres()
     try:
         with (

@@ -42,6 +42,7 @@ PAGES = [
     "docs/crew.md",
     "docs/desk.md",
     "docs/memory.md",
+    "docs/recall.md",
     "docs/operations.md",
     "docs/processes.md",
     "docs/runner.md",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from longhouse.store.recall.locating import ask, newest_with
 from longhouse.store.recall.folding import fold
 from longhouse.store.recall.index import Text, index_texts
+from longhouse.store.recall.locating import ask, newest_with
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds, Lh
 

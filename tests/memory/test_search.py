@@ -26,7 +26,10 @@ def test_hits_come_newest_first_and_can_be_opened(lh: Lh) -> None:
     assert (page["hits"][0]["id"], page["hits"][0]["kind"]) == ("H-1", "node")
     assert refs(lh("docs.search", text="key cache branch", order="newest")) == [f"notes@{first}"]
     assert refs(lh("docs.search", text="key", order="newest")) == [f"notes@{first}"]
-    assert refs(lh("docs.search", text="key*", order="newest")) == [f"graph@{third}", f"notes@{first}"]
+    assert refs(lh("docs.search", text="key*", order="newest")) == [
+        f"graph@{third}",
+        f"notes@{first}",
+    ]
     assert refs(lh("docs.search", text="cache", doc="graph")) == [f"graph@{third}"]
 
 
@@ -44,11 +47,15 @@ def test_a_search_of_a_branch_finds_what_the_branch_shows(lh: Lh) -> None:
     new = apply(lh, node("A", title="word new"))
     note(lh, "word two")
     mine = note(lh, "word mine", "idea/a")
-    found = [h["seq"] for h in lh("docs.search", text="word", branch="idea/a", order="newest")["hits"]]
+    found = [
+        h["seq"] for h in lh("docs.search", text="word", branch="idea/a", order="newest")["hits"]
+    ]
     assert found == [mine, first, old]
     assert new in [h["seq"] for h in lh("docs.search", text="word")["hits"]]
     assert old not in [h["seq"] for h in lh("docs.search", text="word")["hits"]]
-    assert [h["seq"] for h in lh("docs.search", text="word", as_of=first, order="newest")["hits"]] == [first, old]
+    assert [
+        h["seq"] for h in lh("docs.search", text="word", as_of=first, order="newest")["hits"]
+    ] == [first, old]
 
 
 def test_neither_edges_nor_what_was_deleted_are_found(lh: Lh) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from longhouse.store.recall import index
 from longhouse.store.recall.folding import fold
+from longhouse.store.recall.reading import Reader
 from tests.kit import Lh
 from tests.memory.kit import apply, branch, edge, node, note, write
 from tests.work.kit import new_task
@@ -15,7 +17,7 @@ from tests.work.kit import new_task
 TOLD = "The login test has been failing since Tuesday because the cookie expires too early."
 
 
-def found(lh: Lh, text: str, **more) -> list[str]:
+def found(lh: Lh, text: str, **more: Any) -> list[str]:
     return [hit["ref"] for hit in lh("docs.search", text=text, **more)["hits"]]
 
 
@@ -60,7 +62,8 @@ def test_a_misspelt_word_is_answered_with_the_nearest_that_exist(lh: Lh) -> None
     assert result["unknown"] == {"cokie": ["cookie"], "zzzz": []}
     assert len(result["hits"]) == 1
     ran = lh.run_actions(envelope)
-    assert ran and all(answer.success for answer in ran)
+    assert ran
+    assert all(answer.success for answer in ran)
 
 
 def test_an_empty_answer_says_why_and_its_actions_run(lh: Lh) -> None:
@@ -157,6 +160,8 @@ def test_neighbors_in_time_are_shown_on_request(lh: Lh) -> None:
 def test_secrets_are_neither_found_nor_suggested(lh: Lh) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     note(lh, f"The deploy uses {secret} for now.")
+    fresh = write(lh, lambda tx: tx.all(index.sql.fresh_all))
+    assert secret[4:14].lower() not in str(fresh)
     for text in (secret, secret[4:20], secret[4:16] + "*", "deploy " + secret[4:14]):
         result = lh("docs.search", text=text)
         assert secret[4:14] not in str(result["hits"])
@@ -167,10 +172,12 @@ def test_a_deleted_branch_takes_its_words_along(lh: Lh) -> None:
     branch(lh, "idea/a", "main")
     note(lh, "A quokka appeared.", "idea/a")
     write(lh, fold)
+    assert write(lh, lambda tx: Reader(tx).holds("quokka"))
     kept = lh("vcs.branch.delete", name="idea/a", force=True)["kept_as"]
     assert lh("docs.search", text="quoka")["hits"] == []
     lh("vcs.branch.delete", name=kept, force=True)
     assert lh("docs.search", text="quoka")["unknown"] == {"quoka": []}
+    assert not write(lh, lambda tx: Reader(tx).holds("quokka"))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -181,7 +188,7 @@ def test_the_index_agrees_with_a_slow_search(
     monkeypatch.setattr(index, "FOLD_AT", 5)
     monkeypatch.setattr(index, "_LOOK_EVERY", 3)
     chance = random.Random(seed)
-    vocabulary = "alpha beta gamma delta omega".split()
+    vocabulary = ["alpha", "beta", "gamma", "delta", "omega"]
     branches, texts, nodes = ["main"], {}, {}
     for turn in range(40):
         where = chance.choice(branches)
@@ -202,7 +209,9 @@ def test_the_index_agrees_with_a_slow_search(
         assert {hit["seq"] for hit in hits} == want
         ranked = lh("docs.search", text=word, limit=100, max_chars=20_000)["hits"]
         assert {hit["seq"] for hit in ranked} <= want
-        keys = {key for _, key in nodes if any(word in nodes[at][1] for at in nodes if at[1] == key)}
+        keys = {
+            key for _, key in nodes if any(word in nodes[at][1] for at in nodes if at[1] == key)
+        }
         assert {hit.get("id") for hit in ranked} - {None} == keys
         for name in branches:
             best = {h["seq"] for h in lh("docs.search", text=word, branch=name, limit=100)["hits"]}

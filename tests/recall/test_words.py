@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -54,13 +56,15 @@ def test_no_word_of_a_text_is_lost(text: str) -> None:
     assert all(word in STOP or stem(word) in held for word in words(text))
 
 
-@pytest.mark.parametrize("text", ["a " * 300_000, "aB" * 300_000, "a/" * 300_000, "\x01\x07" * 9_999])
+@pytest.mark.parametrize(
+    "text", ["a " * 300_000, "aB" * 300_000, "a/" * 300_000, "\x01\x07" * 9_999]
+)
 def test_hostile_text_gives_few_terms(text: str) -> None:
     assert len({term for term, _ in terms(text)}) <= 70
 
 
 @given(st.sets(st.integers(1, 2**40), min_size=1, max_size=300), st.randoms())
-def test_a_block_is_read_as_it_was_written(seqs: set[int], chance) -> None:
+def test_a_block_is_read_as_it_was_written(seqs: set[int], chance: Random) -> None:
     ordered = sorted(seqs)
     said = bytes(chance.randrange(256) for _ in ordered)
     assert unpacked(ordered[0], packed(ordered, said)) == (ordered, said)

@@ -15,8 +15,8 @@ from tests.processes.kit import Runner, ended
 from tests.processes.test_belonging import loop
 
 README = Path(maintenance.__file__).with_name("README.md")
-INDEXES = {"search_words"}
-"""Full-text indexes, which the catalogue of tables leaves out."""
+INDEXES = {"search_blocks", "search_fresh", "search_state"}
+"""Indexes, which the catalogue of tables leaves out."""
 NOW_MS = 1_800_000_000_000
 
 

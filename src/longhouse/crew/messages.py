@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from longhouse.crew.agents import existing
-from longhouse.crew.errors import InvalidMessage, UnknownRecipient
 from longhouse.crew.documenting import message_text
+from longhouse.crew.errors import InvalidMessage, UnknownRecipient
 from longhouse.crew.room import ENDLESS, sql
 from longhouse.crew.types.entities import Category, Message
 from longhouse.kernel.clock import rfc3339

@@ -129,9 +129,7 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
     }
     tx.run(sql.spec_add, n=n, prompt=req.prompt, meta=msgspec.json.encode(meta).decode())
     tx.run(sql.job_add, **row)
-    index_part(
-        tx, Text(seq, "job", req.title, req.prompt, (job,), author=tx.actor, task=req.task)
-    )
+    index_part(tx, Text(seq, "job", req.title, req.prompt, (job,), author=tx.actor, task=req.task))
     event = record(tx, row, "created", req.title, seq=seq)
     if deps.numbers:
         deps.write(tx, n)

@@ -43,7 +43,17 @@ STREAM = "jobs"
 MAX_META = 16_000
 LONGEST_MS = 300_000
 QUIET = frozenset(
-    "created claimed reclaimed released held refused slice_recovered incursion woken".split()
+    {
+        "claimed",
+        "created",
+        "held",
+        "incursion",
+        "reclaimed",
+        "refused",
+        "released",
+        "slice_recovered",
+        "woken",
+    }
 )
 """Kinds of events whose messages are ours, not anybody's words: they are not searched."""
 _TTL_MS = (1_000, LONGEST_MS)
@@ -95,8 +105,8 @@ def record(
     job = job_id(row["n"])
     tx.append(STREAM, job, kind, data, seq=seq)
     if kind not in QUIET:
-        said = f"{message}\n{row['summary'] or ''}"
-        index_part(tx, Text(seq, "job", None, said, author=tx.actor, task=row["task_id"]))
+        words = f"{message}\n{row['summary'] or ''}"
+        index_part(tx, Text(seq, "job", None, words, author=tx.actor, task=row["task_id"]))
     if row["in_crew"] and kind in ENDS:
         holdings(tx).end(tx, job)
     if row["task_id"] and known_target(tx, row["task_id"]):

@@ -310,7 +310,7 @@ class Room:
     def searchable(
         self, kind: str, rows: Callable[[Any, int, int], Iterable[int]]
     ) -> Callable[[SearchedT], SearchedT]:
-        """Register the decorated `(tx, seqs, look) -> documents`: what of this kind search finds."""
+        """Register the decorated `(tx, seqs, look) -> documents`: what search finds of a kind."""
 
         def declare(read: SearchedT) -> SearchedT:
             self.searchables.append(Searchable(kind, read, rows))

@@ -42,7 +42,7 @@ class Page(NamedTuple):
     more: bool
     places: list[int]
     next_place: int | None = None
-    nearest: dict[str, list[str]] = {}  # noqa: RUF012 - never changed
+    nearest: dict[str, list[str]] = {}
     dropped: Sequence[str] = ()
     bounded: Sequence[str] = ()
 

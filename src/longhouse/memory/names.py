@@ -18,8 +18,8 @@ __all__ = [
     "check_text",
     "document_kind",
     "is_mirror",
-    "target_of",
     "normal_tags",
+    "target_of",
 ]
 
 NODE_ID_CHARS = 256

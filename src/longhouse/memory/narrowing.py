@@ -104,7 +104,7 @@ def _kinds(tx: Tx, asked: Sequence[str]) -> frozenset[str]:
         name = _PLURAL.get(name, name)
         if name not in known and name.removesuffix("s") in known:
             name = name.removesuffix("s")
-        if name not in known and not _is_used(tx, mark("kind", name)):
+        if name not in known and not Reader(tx).holds(mark("kind", name)):
             near = nearest(name, sorted(known))
             raise InvalidInput(
                 f"kind: nothing is of the kind {kind!r}",
@@ -148,7 +148,3 @@ def _time(tx: Tx, text: str) -> int:
             recovery="pass a date like 2026-05-01, a time, or 30m, 12h, 7d, 2w",
         ) from None
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
-
-
-def _is_used(tx: Tx, term: str) -> bool:
-    return bool(tx.value(recall.has_term, term=term) or Reader(tx).fresh(term).seqs)

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.redact import redact
-from longhouse.processes.records import STREAM, number_of
+from longhouse.processes.frames import STREAM
+from longhouse.processes.records import number_of
 from longhouse.processes.room import room, sql
 from longhouse.store.engine import Row
 from longhouse.store.recall.documents import Document, Look

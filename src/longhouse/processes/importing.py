@@ -17,7 +17,14 @@ from longhouse.kernel.redact import mask, redact, redact_text
 from longhouse.kernel.secret_shapes import LONGEST, open_from, secret_spans, shut_until
 from longhouse.kernel.tool_tasks import DELTAS, INLINE_BYTES, Stream
 from longhouse.processes.documenting import index_process
-from longhouse.processes.frames import log_id, log_path, logs_of, named_logs, status_payload
+from longhouse.processes.frames import (
+    STREAM,
+    log_id,
+    log_path,
+    logs_of,
+    named_logs,
+    status_payload,
+)
 from longhouse.processes.records import Process, ref_of, view_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.spec import TaskSpec
@@ -26,6 +33,7 @@ from longhouse.processes.types.recording import ImportRecording, RecordingImport
 from longhouse.processes.types.tasks import RECORDING
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.blobs import Blob
+from longhouse.store.recall.subjects import places_of
 from longhouse.store.tx import Tx
 from longhouse.terminals import recording as rec
 from longhouse.terminals.asciicast import read_either
@@ -134,8 +142,8 @@ def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingIm
     assert row is not None
     try:
         frames = _frames(ref_of(n), spec, taken, _seals(tx, ref_of(n), taken))
-        index_process(tx, row, ref_of(n), row["created_seq"])
         process = Process(row, spec, TaskState()).write(tx, frames)
+        index_process(tx, row, ref_of(n), places_of(tx, STREAM, ref_of(n))[-1])
     except IllegalFrame as error:
         raise InvalidInput(
             f"the recording describes something impossible: {error}",

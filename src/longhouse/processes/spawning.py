@@ -18,8 +18,8 @@ from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import decode
 from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest
 from longhouse.kernel.tool_tasks import is_programs_tool
-from longhouse.processes.documenting import index_process
 from longhouse.processes.calling import refuse_above, standing_of
+from longhouse.processes.documenting import index_process
 from longhouse.processes.frames import logs_of, status_payload
 from longhouse.processes.records import Process, name_taken, ref_of
 from longhouse.processes.room import room, sql

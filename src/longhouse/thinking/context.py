@@ -6,9 +6,9 @@ from typing import Any
 
 from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
 from longhouse.memory import ENDLESS, NodeFilter, node_page, view_of
-from longhouse.store.recall.locating import ask
 from longhouse.memory.names import normal_tags
 from longhouse.memory.types.documents import Pagination
+from longhouse.store.recall.locating import ask
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import card_from
 from longhouse.thinking.places import Place, place_of

@@ -6,7 +6,6 @@ from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.memory.branches import ENDLESS, View, view_of
 from longhouse.memory.graph.rows import edge_from, key_of, node_from
 from longhouse.memory.graph.view import NodeFilter, edges_among, keys_seen, node_page, visible
-from longhouse.store.recall.locating import ask
 from longhouse.memory.names import normal_tags
 from longhouse.memory.room import room
 from longhouse.memory.targeting import scope
@@ -19,6 +18,7 @@ from longhouse.memory.types.graph import (
     QueryGraph,
     ValidateGraph,
 )
+from longhouse.store.recall.locating import ask
 from longhouse.store.tx import Tx
 
 __all__ = ["query_graph", "validate_graph"]

@@ -16,10 +16,10 @@ import msgspec
 
 from longhouse.memory.branches import NOW, Source, View
 from longhouse.memory.graph.room import sql
-from longhouse.store.recall.locating import newest_with
-from longhouse.store.recall.words import Wanted
 from longhouse.store.engine import Row
 from longhouse.store.queries import Query
+from longhouse.store.recall.locating import newest_with
+from longhouse.store.recall.words import Wanted
 from longhouse.store.tx import Tx
 
 __all__ = [

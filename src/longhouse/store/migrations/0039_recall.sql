@@ -31,18 +31,16 @@ INSERT INTO search_state (ws, docs, words, todo) SELECT ws, 0, 0, '{}' FROM work
 -- A server of an older version must not go on writing words where nobody looks for them.
 DROP TABLE search_words;
 -- only sqlite:
-CREATE VIEW search_words AS SELECT 0 AS rowid, '' AS words WHERE 0;
-CREATE TRIGGER search_words_moved INSTEAD OF INSERT ON search_words BEGIN
-    SELECT RAISE(ABORT, 'a newer Longhouse has upgraded this store; restart this server with it');
-END;
+CREATE TABLE search_words (
+    words TEXT,
+    CONSTRAINT "a newer Longhouse has upgraded this store" CHECK (1 = 0)
+) STRICT;
 -- end
 -- only postgres:
-CREATE VIEW search_words AS
-SELECT CAST(0 AS BIGINT) AS ws, CAST(0 AS BIGINT) AS seq, CAST('' AS TSVECTOR) AS words WHERE FALSE;
-CREATE FUNCTION search_words_moved() RETURNS TRIGGER LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'a newer Longhouse has upgraded this store; restart this server with it';
-END $$;
-CREATE TRIGGER search_words_moved INSTEAD OF INSERT ON search_words
-FOR EACH ROW EXECUTE FUNCTION search_words_moved();
+CREATE TABLE search_words (
+    ws    BIGINT,
+    seq   BIGINT,
+    words TSVECTOR,
+    CONSTRAINT "a newer Longhouse has upgraded this store" CHECK (1 = 0)
+);
 -- end

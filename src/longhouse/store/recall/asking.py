@@ -7,11 +7,13 @@ nothing unless there is nothing else. Whatever else is typed is words; nothing i
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from longhouse.kernel.errors import InvalidInput
+from longhouse.store.recall.stems import stem
 from longhouse.store.recall.synonyms import synonyms
-from longhouse.store.recall.words import STOP, folded, stem, terms, wanted, wholes
+from longhouse.store.recall.words import STOP, folded, terms, wanted, wholes
 
 __all__ = ["Asked", "Word", "parsed"]
 
@@ -80,7 +82,7 @@ def parsed(text: str) -> Asked:
 def _joined(text: str, words: list[Word]) -> list[Word]:
     """`log in` also finds `login`, and `train` also finds `retrain`."""
     typed = _words(folded(text))
-    after = dict(zip(typed, typed[1:], strict=False))
+    after = dict(pairwise(typed))
     made = []
     for word in words:
         more = []

@@ -16,7 +16,7 @@ from longhouse.kernel.redact import redact_text
 from longhouse.kernel.trim import clip_text
 from longhouse.store.recall.asking import Asked
 from longhouse.store.recall.documents import Document
-from longhouse.store.recall.ranking import IN_EXTRA, IN_TITLE, B, K1, Weighed
+from longhouse.store.recall.ranking import IN_EXTRA, IN_TITLE, K1, B, Weighed
 from longhouse.store.recall.words import clean, folded, terms, words
 
 __all__ = ["Judge", "Judged", "in_full"]

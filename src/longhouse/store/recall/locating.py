@@ -12,7 +12,8 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.store.recall.index import mark
 from longhouse.store.recall.ranking import starting
 from longhouse.store.recall.reading import ALL, Reader, Union, shared
-from longhouse.store.recall.words import STOP, Wanted, stem, wanted
+from longhouse.store.recall.stems import stem
+from longhouse.store.recall.words import STOP, Wanted, wanted
 from longhouse.store.tx import Tx
 
 __all__ = ["ask", "located", "newest_with"]

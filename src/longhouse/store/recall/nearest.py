@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longhouse.store.recall.reading import Reader
-from longhouse.store.recall.words import stem
+from longhouse.store.recall.stems import stem
 
 __all__ = ["nearest_terms"]
 

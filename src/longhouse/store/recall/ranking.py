@@ -1,8 +1,8 @@
 """Ranking: which documents answer a query best, from the index alone.
 
 BM25 over fields: each document has a byte per term that says where and how often it occurs. The
-weight of a word is what it says in this workspace. At most `MOST` postings are read per query, those
-of rare words first; of frequent words only the newest documents are considered.
+weight of a word is what it says in this workspace. At most `MOST_BLOCKS` blocks are read per query,
+those of rare words first; of frequent words only the newest documents are considered.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ FEWEST_BLOCKS = 4
 _MOST_SHARED = 96
 _SHARED_BLOCKS = 32
 _MOST_ALLOWED = 8_192
+_MOST_TAKEN = 300
 K1, B = 1.2, 0.35
 IN_TITLE, IN_EXTRA = 2.0, 1.5
 _LENGTHS = (4, 11, 23, 47, 95, 190, 380, 800)
@@ -40,7 +41,7 @@ class Weighed(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Documents, best first, with their scores, and the words of which only the newest were read."""
+    """Documents with scores, best first, and the words of which only the newest were read."""
 
     ranked: list[tuple[int, float]]
     bounded: list[str]
@@ -124,6 +125,10 @@ def candidates(
             scores[seq] = scores.get(seq, 0.0) + score
     if bounded:
         _with_all(reader, rarest_first, before, after, scores)
+    if allowed is not None:  # few enough to be judged by what they say
+        near = [seq for seq in sorted(allowed, reverse=True) if after < seq < before]
+        for seq in near[:_MOST_TAKEN]:
+            scores.setdefault(seq, 0.0)
     found = [
         (seq, score)
         for seq, score in scores.items()
@@ -137,7 +142,7 @@ def _table(idf: float, average: float) -> list[float]:
     """What a term is worth for each byte."""
     made = [0.0]
     for byte in range(1, 256):
-        times = (byte >> 3) & 7
+        times = float((byte >> 3) & 7)
         times += (IN_TITLE if byte & TITLE else 0) + (IN_EXTRA if byte & EXTRA else 0)
         norm = K1 * (1 - B + B * _LENGTHS[byte & 7] / average)
         made.append(idf * (K1 + 1) * times / (norm + times) if times else 0.0)

@@ -46,7 +46,8 @@ class Reader:
     def fresh(self, term: str) -> Block:
         """The documents of a term that are not folded yet."""
         looked_for = b"\n%s\t" % term.encode()
-        seqs, said = [], bytearray()
+        seqs: list[int] = []
+        said = bytearray()
         for seq, terms in self._fresh:
             at = terms.find(looked_for)
             if at < 0:
@@ -58,6 +59,10 @@ class Reader:
                 seqs.append(seq)
                 said.append(byte)
         return Block(seqs, bytes(said))
+
+    def holds(self, term: str) -> bool:
+        """Whether any document has the term."""
+        return bool(self.fresh(term).seqs or self.tx.value(sql.has_term, term=term))
 
     def newest(self, terms: Sequence[str], before: int, limit: int) -> list[list[dict[str, Any]]]:
         """The newest stored blocks of each term, as rows."""

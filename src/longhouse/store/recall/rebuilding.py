@@ -1,7 +1,8 @@
-"""Rebuilding the index from the tables: after an upgrade or import, or because someone asked for it.
+"""Rebuilding the index from the tables: after an upgrade or import, or because someone asks.
 
-It goes through the workspace in order of seq, a few hundred documents a transaction. Where it is, is
-stored with what it did, so it goes on after a kill. Meanwhile new documents gather in `search_fresh`.
+It goes through the workspace in order of seq, a few hundred documents a transaction. Its place is
+stored with what it did, so it goes on after a kill. New documents meanwhile gather in
+`search_fresh`.
 """
 
 from __future__ import annotations
@@ -78,24 +79,25 @@ def step(tx: Tx) -> bool:
     todo = todo_of(tx)
     if todo is None:
         return True
-    if todo.upto is None:
+    upto = todo.upto
+    if upto is None:  # after an upgrade: what is fresh was written since
         first = tx.value(sql.fresh_first)
-        todo = msgspec.structs.replace(todo, upto=tx.last_seq() if first is None else first - 1)
-    after = _indexed(tx, todo)
-    if after >= todo.upto:
+        upto = tx.last_seq() if first is None else int(first) - 1
+    after = _indexed(tx, todo.after, upto)
+    if after >= upto:
         tx.run(sql.state_todo, todo=None)
         fold(tx)
         return True
-    todo = msgspec.structs.replace(todo, after=after)
-    tx.run(sql.state_todo, todo=_encoded(todo))
+    tx.run(sql.state_todo, todo=_encoded(Todo(upto=upto, after=after)))
     return False
 
 
-def _indexed(tx: Tx, todo: Todo) -> int:
+def _indexed(tx: Tx, after: int, upto: int) -> int:
     """Index the next documents; returns the seq up to which everything is indexed."""
-    assert todo.upto is not None
-    pages = [[*one.rows(tx, todo.after, _PAGE)] for one in tx.facts.registry.searchables]
-    upto = min([todo.upto, *(page[-1] for page in pages if len(page) == _PAGE)])
+    pages: list[list[int]] = [
+        [*one.rows(tx, after, _PAGE)] for one in tx.facts.registry.searchables
+    ]
+    upto = min([upto, *(page[-1] for page in pages if len(page) == _PAGE)])
     seqs = sorted({seq for page in pages for seq in page if seq <= upto})
     texts = sorted((one.text() for one in documents_at(tx, seqs)), key=lambda text: text.seq)
     append(tx, ((text.seq, bytes_of(text)) for text in texts))

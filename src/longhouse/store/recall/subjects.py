@@ -1,4 +1,4 @@
-"""What the log says it is about: jobs, tasks and the like are indexed at the seqs of their events."""
+"""Subjects of the log: jobs, tasks and the like are indexed at the seqs of their events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_PLACES = 1_000
 
 
 def first_of(tx: Tx, stream: str, after: int, limit: int) -> list[int]:
-    """Where each subject of a stream was first mentioned, above a seq: it is indexed again there."""
+    """Where each subject of a stream was first mentioned, above a seq: a rebuild puts it there."""
     rows = tx.all(sql.subjects_from, stream=stream, after=after, limit=limit)
     return [row["seq"] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Words that teams use for the same thing: a query for one also finds the others, at less weight."""
+"""Words that teams use for the same thing: a query for one finds the others, at less weight."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // Search results, each with a link to its document.
 import { Age, Empty, Link, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
-import { href } from "../../shell/router";
+import { href, placeOf } from "../../shell/router";
 import styles from "./memory.module.css";
 
 export function Found({ text, asOf }: { text: string; asOf: number | null }) {
@@ -22,12 +22,21 @@ export function Found({ text, asOf }: { text: string; asOf: number | null }) {
           <li key={hit.ref} data-stop>
             <div className={styles.line}>
               <Link
-                href={href("/memory", { branch: hit.branch, doc: hit.doc, at: String(hit.seq) })}
+                href={
+                  hit.doc
+                    ? href("/memory", {
+                        branch: hit.branch ?? null,
+                        doc: hit.doc,
+                        at: String(hit.seq),
+                      })
+                    : (placeOf(hit.ref) ?? href("/memory"))
+                }
               >
                 {hit.title || hit.ref}
               </Link>
               <span className="soft small">
-                {hit.branch} · <Age at={Date.parse(hit.ts)} />
+                {[hit.type ?? hit.kind, hit.who, hit.branch, hit.gone].filter(Boolean).join(" · ")}{" "}
+                <Age at={Date.parse(hit.ts)} />
               </span>
             </div>
             {hit.text && <p className="clamp small">{hit.text}</p>}
