@@ -37,12 +37,14 @@ class Catalog:
         return name in self._writes or (name in self._reads and not self.reads(name, args))
 
     def command(self, tool: str, arguments: dict[str, Any]) -> str:
-        """The command behind a tool call, if it can be determined."""
+        """The command behind a tool call; empty if only the server can tell."""
         ops = self._ops.get(tool)
         if ops is None:
             return tool
         op = str(arguments.get("op") or "call").strip().lower()
-        return ops.get(op) or str(arguments.get("cmd") or "").strip().lower()
+        if op != "call":
+            return ops.get(op, "")
+        return str(arguments.get("cmd") or "").strip().lower()
 
     def keyed(self, cmd: str, args: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call, with an idempotency key if it writes; reads accept none."""

@@ -12,9 +12,11 @@ from longhouse.crew.facts import CrewFacts
 from longhouse.crew.liveness import Liveness, liveness
 from longhouse.crew.room import binds, room, sql
 from longhouse.crew.types.entities import Agent
+from longhouse.crew.types.identity import Register
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.errors import Conflict
+from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
 from longhouse.kernel.redact import HIDDEN
+from longhouse.kernel.values import Draft
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -27,6 +29,7 @@ __all__ = [
     "digest",
     "existing",
     "holds",
+    "named_or_own",
     "new_token",
     "on_connection",
     "proved",
@@ -67,30 +70,42 @@ def existing(
     raise error(f"{field}: there is no agent {name[:80]!r}")
 
 
+def named_or_own(tx: Tx, agent_id: str | None) -> str:
+    """The name given, else the identity that this connection has proved to be."""
+    if agent_id is not None:
+        return agent_id
+    if tx.by.agent is not None:
+        return tx.by.agent
+    raise InvalidInput(
+        "agent: missing, and this connection is no one's",
+        recovery="add agent=… and agent_token=…, or register with agents.register first",
+        hints=[{"kind": "missing_required", "field": "agent"}],
+        suggest=[Suggestion(Draft(Register, {}, ["role"]), "register an identity first")],
+    )
+
+
 def acting(
-    tx: Tx, agent_id: str, token: str | None, error: type[AgentNotFound] = AgentNotFound
+    tx: Tx, agent_id: str | None, token: str | None, error: type[AgentNotFound] = AgentNotFound
 ) -> Row:
     """The identity that acts: it exists, has not retired, and its token was passed.
 
-    Acting is a sign of life and renews the identity's reservations. From here on the log records
+    A connection that has proved to be it needs neither its name nor its token. Acting is a sign of life and renews the identity's reservations. From here on the log records
     this identity as the actor, whatever the caller calls itself.
     """
-    known, token = _with_token(tx, agent_id, token, error)
+    known, proof = _with_proof(tx, named_or_own(tx, agent_id), token, error)
     name = known["agent_id"]
-    if not holds(known, token):
-        raise _not_its_own(name)
     seen, _ = tx.answers(
         [
             tx.ask(
                 sql.agent_seen,
                 agent_id=name,
-                token_digest=digest(token),
+                token_digest=proof,
                 owner=binds_to(tx),
                 connection=on_connection(tx, name, known["connection"]),
                 now=tx.now_ms,
             ),
             tx.ask(
-                sql.reservations_renew, agent_id=name, token_digest=digest(token), now=tx.now_ms
+                sql.reservations_renew, agent_id=name, token_digest=proof, now=tx.now_ms
             ),
         ]
     )
@@ -103,17 +118,18 @@ def acting(
 
 def proved(tx: Tx, agent_id: str, token: str | None) -> Row:
     """Like `acting`, but not a sign of life: for programs that report on behalf of an identity."""
-    known, token = _with_token(tx, agent_id, token, AgentNotFound)
-    if not holds(known, token):
-        raise _not_its_own(known["agent_id"])
+    known, _ = _with_proof(tx, agent_id, token, AgentNotFound)
     _speaks(tx, known["agent_id"])
     return known
 
 
-def _with_token(
+def _with_proof(
     tx: Tx, agent_id: str, token: str | None, error: type[AgentNotFound]
 ) -> tuple[Row, str]:
-    """An identity that has not retired, and the token passed with its name."""
+    """An identity that has not retired, and the digest of the token that proves it.
+
+    The token is passed with the name, or was passed earlier on this connection.
+    """
     known = existing(tx, agent_id, error)
     name = known["agent_id"]
     if known["retired_at_ms"] is not None:
@@ -121,8 +137,12 @@ def _with_token(
             f"agent: {name} has retired", recovery="register a new identity with agents.register"
         )
     if token is None or token == HIDDEN:
+        if tx.by.connection is not None and known["connection"] == tx.by.connection:
+            return known, known["token_digest"]
         raise AgentTokenRequired(f"agent_token: missing; {name} can act only with its own token")
-    return known, token
+    if not holds(known, token):
+        raise _not_its_own(name)
+    return known, known["token_digest"]
 
 
 def _not_its_own(name: str) -> AgentTokenRequired:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from longhouse.crew.agents import acting, existing
+from longhouse.crew.agents import acting, existing, named_or_own
 from longhouse.crew.errors import (
     AckForbidden,
     InvalidCategory,
@@ -138,7 +138,7 @@ def _inbox_lines(result: dict[str, Any]) -> list[str]:
 )
 def inbox(tx: Tx, req: Inbox) -> InboxPage:
     """List the messages sent to an agent, newest first, by state, work item, thread or text."""
-    agent = existing(tx, req.agent)["agent_id"]
+    agent = existing(tx, named_or_own(tx, req.agent))["agent_id"]
     which: dict[str, Any] = {
         "agent_id": agent,
         "bead_id": req.bead_id,

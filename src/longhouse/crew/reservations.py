@@ -204,7 +204,8 @@ def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
 
 def _ask(req: Reserve, held: Row) -> list[Suggestion]:
     """Ask the holder, in words that only the caller can say; or see until when it is held."""
-    known = {"agent": req.agent, "to": held["agent_id"], "bead_id": req.bead_id}
+    given = {"agent": req.agent, "to": held["agent_id"], "bead_id": req.bead_id}
+    known = {name: item for name, item in given.items() if item is not None}
     missing = ["subject", "body", *(["agent_token"] if req.agent_token else [])]
     ask = f"ask {held['agent_id']} about {scope_of(held)}"
     return [

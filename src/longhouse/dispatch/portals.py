@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Decoded", "PortalCall", "aim", "kind_named", "plain", "understood", "unwrap"]
 
 _ENVELOPE = frozenset({"workspace", "budget_profile", "fmt"})
+_ANYWHERE = _ENVELOPE | {"idempotency_key"}
+"""What may stand beside `args` without a word; clients and bridges put their keys there."""
 _KINDS = {"TASK-": "task", "PLAN-": "plan"}
 
 
@@ -141,7 +143,7 @@ def _joined(
                 f"{name[:80]}: stands beside args and inside, with different values",
                 recovery=f"give {name[:80]} once, in args",
             )
-    beside = sorted(envelope.keys() - _ENVELOPE - (set() if "cmd" not in own else {"cmd"}))
+    beside = sorted(envelope.keys() - _ANYWHERE - (set() if "cmd" not in own else {"cmd"}))
     if not beside:
         return {**envelope, **args}, tuple(lessons)
     from longhouse.dispatch.meaning import Lesson

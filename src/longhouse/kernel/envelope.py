@@ -96,6 +96,8 @@ def without_nothing(whole: dict[str, Any]) -> dict[str, Any]:
 
 
 _NOTHING: tuple[Any, ...] = (None, [], {})
+MADE_KEY = "auto-"
+"""How the idempotency keys start that clients make for a call (`client/catalog.py`)."""
 
 
 def portal_call(
@@ -142,6 +144,8 @@ def action_for(
     """
     request = suggestion.request
     common = {**({"workspace": workspace} if workspace else {}), **suggestion.common}
+    if str(common.get("idempotency_key") or "").startswith(MADE_KEY):
+        del common["idempotency_key"]  # a client's program made it; the caller said nothing of it
     given = arguments_of(request)
     shown, shown_common = redact([given, common])
     secret = [k for k, v in given.items() if shown.get(k) != v]

@@ -37,7 +37,7 @@ export interface AccountSlice {
 
 /** Accept a message. */
 export interface Ack {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   message: string;
 }
@@ -264,7 +264,7 @@ export interface Agent {
 
 /** Report that you are still active. */
 export interface AgentHeartbeat {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
 }
 
@@ -2166,7 +2166,7 @@ export interface Group {
 
 /** Hand a work item off. */
 export interface HandOff {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   to: string;
   bead_id?: string | null;
@@ -2353,7 +2353,7 @@ export interface ImportRecording {
 
 /** List the messages sent to an agent. */
 export interface Inbox {
-  agent: string;
+  agent?: string | null;
   state?: ("acked" | "read" | "unread")[];
   bead_id?: string | null;
   thread?: string | null;
@@ -3783,7 +3783,7 @@ export interface RawOutput {
 
 /** Mark a message as read. */
 export interface Read {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   message: string;
 }
@@ -3918,7 +3918,7 @@ export interface Registered {
 
 /** Release a reservation. */
 export interface Release {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   scope: string;
   root?: string | null;
@@ -3971,7 +3971,7 @@ export interface RenameBranch {
 
 /** Extend your reservations. */
 export interface Renew {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   scope?: string | null;
   ttl_minutes?: number | null;
@@ -4002,7 +4002,7 @@ export interface Renewed {
 
 /** Report that you are blocked and need help. */
 export interface ReportBlocked {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   to: string;
   bead_id?: string | null;
@@ -4084,7 +4084,7 @@ export interface ReservationOpened {
 
 /** Reserve files before you edit them. */
 export interface Reserve {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   scope: string;
   bead_id?: string | null;
@@ -4426,7 +4426,7 @@ export interface Seeded {
 
 /** Send a message to an agent, `role:<role>` or `broadcast`. */
 export interface Send {
-  agent: string;
+  agent?: string | null;
   agent_token?: string | null;
   to: string;
   bead_id?: string | null;

@@ -17,6 +17,15 @@ AgentName = Annotated[
     Meta(min_length=1, max_length=200),
     also("agent", "name", "agent_name", "me", "from", "sender", "id"),
 ]
+OwnName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="default: the identity that this connection registered or proved to be",
+    ),
+    also("agent", "name", "agent_name", "me", "from", "sender", "id"),
+]
 AgentToken = Annotated[
     str, Meta(min_length=1, max_length=200, description="proves the identity; from agents.register")
 ]

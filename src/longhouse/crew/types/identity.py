@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from longhouse.crew.types.entities import Agent, AgentName, AgentToken, Kind, Status
+from longhouse.crew.types.entities import Agent, AgentName, AgentToken, Kind, OwnName, Status
 from longhouse.kernel.values import Limit, Request, Result
 
 __all__ = [
@@ -61,7 +61,7 @@ class Retired(Result, frozen=True, kw_only=True):
 class AgentHeartbeat(Request["AgentShown"], frozen=True, kw_only=True):
     """Report that you are still active."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
 
 

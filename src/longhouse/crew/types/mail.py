@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from longhouse.crew.types.entities import (
-    AgentName,
     AgentToken,
     BeadId,
     Body,
@@ -15,6 +14,7 @@ from longhouse.crew.types.entities import (
     Message,
     MessageState,
     OwnBeadId,
+    OwnName,
     ProtocolEvent,
     Recipient,
     Root,
@@ -52,7 +52,7 @@ CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
 class Send(Request["Sent"], frozen=True, kw_only=True):
     """Send a message to an agent, `role:<role>` or `broadcast`."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     to: Recipient
     bead_id: OwnBeadId | None = None
@@ -72,7 +72,7 @@ class Sent(Result, frozen=True, kw_only=True):
 class Inbox(Request["InboxPage"], frozen=True, kw_only=True):
     """List the messages sent to an agent."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     state: Annotated[list[MessageState], Meta(max_length=3)] = []
     bead_id: BeadId | None = None
     thread: Thread | None = None
@@ -92,7 +92,7 @@ class InboxPage(Result, frozen=True, kw_only=True):
 class Read(Request["MessageMarked"], frozen=True, kw_only=True):
     """Mark a message as read."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     message: MessageId
 
@@ -100,7 +100,7 @@ class Read(Request["MessageMarked"], frozen=True, kw_only=True):
 class Ack(Request["MessageMarked"], frozen=True, kw_only=True):
     """Accept a message."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     message: MessageId
 
@@ -118,7 +118,7 @@ class MessageOpened(Result, frozen=True, kw_only=True):
 class HandOff(Request["EventSent"], frozen=True, kw_only=True):
     """Hand a work item off."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     to: Recipient
     bead_id: OwnBeadId | None = None
@@ -133,7 +133,7 @@ class HandOff(Request["EventSent"], frozen=True, kw_only=True):
 class ReportBlocked(Request["EventSent"], frozen=True, kw_only=True):
     """Report that you are blocked and need help."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     to: Recipient
     bead_id: OwnBeadId | None = None

@@ -14,6 +14,7 @@ from longhouse.crew.types.entities import (
     BeadId,
     Message,
     OwnBeadId,
+    OwnName,
     ProtocolEvent,
     Reason,
     Reservation,
@@ -171,7 +172,7 @@ class CrewStatus(Result, frozen=True, kw_only=True):
 class Reserve(Request["Reserved"], frozen=True, kw_only=True):
     """Reserve files before you edit them."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     scope: ScopeText
     bead_id: OwnBeadId | None = None
@@ -196,7 +197,7 @@ class ReservationOpened(Result, frozen=True, kw_only=True):
 class Renew(Request["Renewed"], frozen=True, kw_only=True):
     """Extend your reservations."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     scope: ScopeText | None = None
     ttl_minutes: Annotated[int, Meta(ge=5, le=1440)] | None = None
@@ -211,7 +212,7 @@ class Renewed(Result, frozen=True, kw_only=True):
 class Release(Request["Released"], frozen=True, kw_only=True):
     """Release a reservation."""
 
-    agent: AgentName
+    agent: OwnName | None = None
     agent_token: AgentToken | None = None
     scope: ScopeText
     root: Root | None = None
