@@ -65,12 +65,55 @@ def a_day(lh: Lh) -> Outsider:
     return team[0]
 
 
-@pytest.mark.parametrize("world", [one_task, a_day])
+WORK = {
+    "Search: the product page takes four seconds when no filter is set": [
+        "Reproduce it with the customer's catalogue of 40,000 products",
+        "Profile the query and write down where the time goes",
+        "Add the missing index on (shop_id, category_id, position)",
+        "Prove with `make bench ARGS=search` that it takes less than 200 ms",
+    ],
+    "Checkout: tell people which of their cards was declined, and why": [
+        "Collect the bank's decline codes and what each of them means to a customer",
+        "Write the texts with support; no code is shown to anybody",
+        "Show the text below the card, and keep the other fields filled in",
+        "Test it with the bank's sandbox: expired, insufficient funds, stolen",
+    ],
+    "Import: keep the order of rows when a supplier's file has duplicate SKUs": [
+        "Read three suppliers' files and note how each marks a duplicate",
+        "Decide with the warehouse which row wins; write the decision down",
+        "Sort by line number after grouping, not before",
+        "Import last month's files again and compare the order",
+    ],
+}
+
+
+def a_real_day(lh: Lh) -> Outsider:
+    """Three tasks of four steps, two agents with mail, a job that waits and two processes."""
+    allow(lh)
+    team = [client(lh, f"c{n}") for n in range(2)]
+    known = [registered(one, name) for one, name in zip(team, NAMES[:2], strict=True)]
+    for n, (title, steps) in enumerate(WORK.items()):
+        team[n % 2]("tasks.macro.start", task_title=title, steps=steps)
+        team[n % 2]("agents.reserve", scope=f"src/room_{n}/*", **known[n % 2])
+    for sender, to in ((0, 1), (1, 0), (1, 0)):
+        letter = {"to": NAMES[to], "category": "BLOCKED", "subject": "May I drop the old index?"}
+        team[sender]("agents.send", body="Nothing reads it since May.", **letter)
+    runner = Runner(lh)
+    for name, port in (("storefront-dev-server", 5173), ("postgres-for-tests", 54329)):
+        task = team[1]("tool.task_spawn", tool="bash", args={"command": name}, name=name)["task_id"]
+        runner.start(task)
+        runner.append(task, {"type": "tool_task_ports", "ports": [port]})
+    team[0]("jobs.create", title=next(iter(WORK)), prompt="Look at the query.", task="TASK-002")
+    return team[0]
+
+
+@pytest.mark.parametrize("world", [one_task, a_day, a_real_day])
 def test_status_start_and_close_fit_in_a_few_hundred_characters(lh: Lh, world: Any) -> None:
     agent = world(lh)
     assert chars(agent, "status") <= STATUS
     assert chars(agent, "tasks.macro.close.step", proof="CMD: make test (exit 0)") <= CLOSE
-    assert chars(agent, "tasks.macro.start", task_title=TITLES[3], steps=STEPS) <= START
+    title, steps = list(WORK.items())[1]
+    assert chars(agent, "tasks.macro.start", task_title=title, steps=steps) <= START
     assert chars(agent, "status") <= STATUS
 
 
@@ -97,6 +140,16 @@ def test_status_says_who_one_is_who_else_is_here_the_mail_and_what_runs(lh: Lh) 
     assert said["inbox"]["due"] == 3
     assert said["processes"][0] == "database:5432 running since 1970-01-01T00:00Z"
     assert (said["focus"], said["target"]["title"]) == ("TASK-006", TITLES[0])
+
+
+def test_status_says_why_a_job_waits_before_it_lists_everything_that_runs(lh: Lh) -> None:
+    agent = a_real_day(lh)
+    said = agent("status")
+    assert said["jobs"]["queued"] == 1
+    assert said["jobs"]["waiting"]["code"] == agent("jobs.radar")["jobs"][0]["waiting"]["code"]
+    assert said["me"]["agent"] == NAMES[0]
+    assert said["here"] == [NAMES[1]]
+    assert said["inbox"]["due"] == 2
 
 
 def test_who_is_silent_or_retired_is_not_here(lh: Lh) -> None:

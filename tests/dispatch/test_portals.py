@@ -207,3 +207,9 @@ def test_a_command_about_a_workspace_means_the_one_in_its_own_arguments(lh: Lh) 
     asked = {"op": "use", "workspace": "acme", "args": {"workspace": "inner"}}
     used = lh.house.dispatcher.portal("workspace", asked, caller)
     assert used.envelope["result"]["workspace"] == "inner"
+
+
+@pytest.mark.parametrize("family, tool", [("agents", "workspace"), ("tool", "jobs")])
+def test_a_family_taken_for_a_tool_leads_to_its_tool(lh: Lh, family: str, tool: str) -> None:
+    recovery = lh.portal(family, op="list").envelope["error"]["recovery"]
+    assert recovery == f"{family}.* are commands of the tool {tool!r}: op=call cmd={family}.…"

@@ -34,12 +34,13 @@ def mail_waits(tx: Tx) -> Advice:
         return Advice()
     from longhouse.crew.types.mail import Inbox  # `status` rarely needs it
 
+    own = None if tx.by.agent == tx.actor else tx.actor  # a connection knows who it is
     return Advice(
         f"inbox(unread={inbox['unread']},due={inbox['due']})",
         {"inbox": inbox},
         [
             Suggestion(
-                Inbox(agent=tx.actor, state=["unread", "read"] if inbox["due"] else ["unread"]),
+                Inbox(agent=own, state=["unread", "read"] if inbox["due"] else ["unread"]),
                 "answer your messages" if inbox["due"] else "read your messages",
             )
         ],

@@ -49,19 +49,24 @@ FIRST = (
     ("target", 1),
     ("inbox", 1),
     ("job", 1),
+    ("here", 1),
     ("processes", 1),
-    ("here", 4),
+    ("here", 3),
+    ("jobs", 1),
     ("held", 1),
     ("since", 1),
+    ("here", 4),
     ("processes", 3),
     ("held", 3),
-    ("jobs", 1),
     ("runner", 1),
     ("here", 8),
 )
 """What the short view has room for, most important first, and how many of each."""
 
-
+VITAL = ("me", "inbox", "job", "here", "processes", "jobs")
+"""What a short view says something of, as long as it can be made to fit."""
+TITLES = (60, 40, 30)
+"""How long titles are, if that leaves room for what is vital."""
 MORE = "view=full"
 DEFAULTS = Defaults(branch="main", docs=Docs(notes="notes", graph="graph", trace="trace"))
 
@@ -115,9 +120,9 @@ def around_lines(result: dict[str, Any]) -> list[str]:
         said = cell(job.get("said") or job["title"], 60)
         found.append(f"job={job['id']}({job['status']}{job.get('marker', '')}): {said}")
     if jobs := result.get("jobs"):
-        found.append(f"jobs running={jobs['running']} queued={jobs['queued']}")
+        found.append(f"jobs running={jobs.get('running', 0)} queued={jobs['queued']}")
         if waiting := jobs.get("waiting"):
-            found.append(f"waits: {cell(waiting['why'], 160)}")
+            found.append(f"waits: {cell(waiting.get('why') or waiting['code'], 160)}")
     if runner := result.get("runner"):
         alarm = "!" if runner["status"] == "offline" and (job or result.get("jobs")) else ""
         found.append(f"runner={runner['status']}{alarm}")
@@ -177,7 +182,7 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
         return Status(**required, **shown, **_rest(tx, seq, derived))
     actions = _ranked(tx, derived.suggestions)
     around_it = ENVELOPE + len(tx.workspace) + sum(size for _, size in actions[:1])
-    fits = _fitting(required, _shortened(shown), SHORT - around_it)
+    fits = _best_fitting(required, shown, SHORT - around_it)
     tx.suggestions.extend(_also(actions, SHORT - around_it - _chars({**required, **fits})))
     return Status(**required, **fits)
 
@@ -216,6 +221,12 @@ def _also(actions: list[tuple[Suggestion, int]], most: int) -> Iterator[Suggesti
             yield one
 
 
+def _best_fitting(required: dict[str, Any], shown: dict[str, Any], most: int) -> dict[str, Any]:
+    """As much as fits: rather less of a title than nothing of who is here or what waits."""
+    tried = [_fitting(required, _shortened(shown, longest), most) for longest in TITLES]
+    return max(tried, key=lambda fits: sum(name in fits for name in VITAL))  # the first of several
+
+
 def _fitting(required: dict[str, Any], shown: dict[str, Any], most: int) -> dict[str, Any]:
     """As much of what there is to show as fits, in order."""
     found: dict[str, Any] = {}
@@ -223,21 +234,33 @@ def _fitting(required: dict[str, Any], shown: dict[str, Any], most: int) -> dict
         value = shown.get(name)
         value = value[:count] if isinstance(value, list) else value
         while value and _chars({**required, **found, name: value, "more": MORE}) > most:
-            value = value[:-1] if isinstance(value, list) else None
+            value = value[:-1] if isinstance(value, list) else _briefer(value)
         if value and len(value) > len(found.get(name, ())) if isinstance(value, list) else value:
             found[name] = value
     return {**found, "more": None if found == shown else MORE}
 
 
-def _shortened(shown: dict[str, Any]) -> dict[str, Any]:
+def _briefer(value: Any) -> dict[str, Any] | None:
+    """Why jobs wait in fewer words: without the sentence, then without what helps; else nothing."""
+    waiting = value.get("waiting") if isinstance(value, dict) else None
+    if not isinstance(waiting, dict):
+        return None
+    long = next((name for name in ("why", "fix") if name in waiting), None)
+    if long is None:  # nothing runs: that is the least to say
+        return {k: v for k, v in value.items() if k != "running"} if value.get("running") == 0 else None
+    return {**value, "waiting": {name: one for name, one in waiting.items() if name != long}}
+
+
+def _shortened(shown: dict[str, Any], longest: int) -> dict[str, Any]:
     """The same in fewer characters."""
     left = {name: shown[name] for name, _ in FIRST if name in shown}
     if target := left.get("target"):
-        left["target"] = {"title": clip(target["title"], 60)}
+        left["target"] = {"title": clip(target["title"], longest)}
     if inbox := left.get("inbox"):
         left["inbox"] = {name: inbox[name] for name in ("unread", "due") if name in inbox}
     if job := left.get("job"):
-        said, title = (clip(job.said, 60), None) if job.said else (None, clip(job.title, 60))
+        said = clip(job.said, longest) if job.said else None
+        title = None if said else clip(job.title, longest)
         left["job"] = JobLine(
             id=job.id, status=job.status, marker=job.marker, said=said, title=title
         )

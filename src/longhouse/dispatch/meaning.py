@@ -21,14 +21,14 @@ from longhouse.kernel.errors import (
     UnknownCmd,
     UnknownOp,
 )
-from longhouse.kernel.names import said_as, snake
+from longhouse.kernel.names import plain_name, said_as, snake
 from longhouse.kernel.registry import Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args, takes
 from longhouse.kernel.synonyms import fields_for, is_plural, values_for
 from longhouse.kernel.units import Unclear, measured, unit_of
 from longhouse.kernel.values import Request
 
-__all__ = ["Lesson", "ask_back", "choose", "fit", "teach", "unclear"]
+__all__ = ["Lesson", "ask_back", "choose", "elsewhere", "fit", "teach", "unclear"]
 
 _COMMON = tuple(Common.__struct_fields__)
 _IDS = {"TASK-": "task", "PLAN-": "plan"}
@@ -74,6 +74,24 @@ def choose(
         return None
     command, preset = best[0]
     return command, {**preset, **args}
+
+
+def elsewhere(
+    registry: Registry, found: Command, word: str, args: Mapping[str, Any]
+) -> Command | None:
+    """The one read of another tool by this name that takes all that the command here does not."""
+    if not _misfit(found, args)[0]:
+        return None
+    name = plain_name(word)
+    others = [
+        one
+        for one in registry
+        if one.portal != found.portal
+        and not one.writes
+        and one.cmd.partition(".")[2] == name
+        and _misfit(one, args) == (0, 0)
+    ]
+    return others[0] if len(others) == 1 else None
 
 
 def unclear(

@@ -75,7 +75,7 @@ def _guessed(
     error: LonghouseError,
 ) -> PortalCall:
     """The call of an op or a cmd that is not ours but means one command; else raises the error."""
-    from longhouse.dispatch.meaning import Lesson, choose, unclear  # only guesses need it
+    from longhouse.dispatch.meaning import Lesson, choose, elsewhere, unclear  # only guesses
 
     op, cmd = (str(envelope.pop(name, None) or "").strip() for name in ("op", "cmd"))
     part, word = ("op", op) if op and op.lower() != "call" else ("cmd", cmd)
@@ -86,6 +86,10 @@ def _guessed(
         meant = registry.called(tool, word) if word else []
         raise unclear(error, meant, {**beside, **args})
     command, given = found
+    if other := elsewhere(registry, command, word, given):
+        error.hints = [{"kind": "nearest", "field": part, "nearest": other.cmd}]
+        error.recovery = f"use the tool {other.portal!r} with {other.how}"
+        raise error
     kept = {k: v for k, v in envelope.items() if k in _ENVELOPE}
     own = {k: v for k, v in given.items() if k not in beside}
     if extra and "cmd" not in command.fields():

@@ -85,11 +85,15 @@ def portal_named(tool: str) -> str:
         name = name.removeprefix(prefix)
     if name in PORTALS:
         return name
-    near = nearest(name, PORTALS)
+    near, family = nearest(name, PORTALS), name.partition(".")[0]
+    recovery = "look up the new name with system.migration.lookup"
+    if behind := _PORTAL_OF_FAMILY.get(family):
+        recovery = f"{family}.* are commands of the tool {behind!r}: op=call cmd={family}.…"
+    elif near:
+        recovery += f", or use {near!r}"
     raise UnknownTool(
         f"there is no tool {tool[:80]!r}; the tools are {', '.join(PORTALS)}",
-        recovery="look up the new name with system.migration.lookup"
-        + (f", or use {near!r}" if near else ""),
+        recovery=recovery,
         name=name[:128],
     )
 

@@ -10,6 +10,7 @@ import pytest
 from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.meaning import _GROUP, _WORDS
 from longhouse.surfaces.cli.parse import ParsedLine, every_command, parse
+from tests.surfaces.cli.conftest import Shell
 
 ROWS = [
     row.split(" => ")
@@ -50,3 +51,28 @@ def test_every_declared_word_leads_to_a_command() -> None:
 @pytest.mark.parametrize("word", ["stauts", "taks", "resmue"])
 def test_a_typo_is_still_a_typo(word: str) -> None:
     assert told(word) != "-"
+
+
+def test_an_unknown_flag_is_taken_for_the_one_that_means_the_same(sh: Shell) -> None:
+    said = sh("token", "create", "--role", "viewer", "--label", "look").err
+    assert "did you mean '--name'?" in said
+    assert "did you mean" not in sh("token", "list", "--xyzzy").err
+
+
+def test_a_backup_is_not_named_by_a_verb(sh: Shell) -> None:
+    ran = sh("backup", "create")
+    assert (ran.code, (sh.root / "create").exists()) == (2, False)
+    assert "longhouse backup ~/backups" in ran.err
+    assert sh("backup", "./create").code == 0
+
+
+def test_docs_lists_its_pages_in_other_words_too(sh: Shell) -> None:
+    assert sh("docs", "list").out == sh("docs").out != ""
+
+
+def test_a_fix_in_prose_names_flags(sh: Shell) -> None:
+    sh("task", "start", "Pay by card", "--step", "Call the bank")
+    sh("job", "create", "Look", "--prompt", "Look", "--task", "TASK-001")
+    ran = sh("task", "done", "TASK-001", "--status", "CANCELED")
+    assert "--hanging end" in ran.err
+    assert "hanging=" not in ran.err

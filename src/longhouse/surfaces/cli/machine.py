@@ -119,7 +119,10 @@ def jobs(cli: Cli) -> Iterator[CheckResult]:
     for waiting, ids in reasons.values():
         which = ids[0] if len(ids) == 1 else f"{len(ids)} jobs, {ids[0]} first,"
         wait = "waits" if len(ids) == 1 else "wait"
-        yield CheckResult("warn", f"{which} {wait}: {waiting['why']}", waiting.get("fix"))
+        fix = waiting.get("fix")
+        if fix == "longhouse doctor":
+            fix = "what `agents` above names"  # this is the doctor
+        yield CheckResult("warn", f"{which} {wait}: {waiting['why']}", fix)
 
 
 def _is_old(version: str) -> bool:

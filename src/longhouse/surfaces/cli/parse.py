@@ -182,8 +182,13 @@ def _meant(name: str) -> str:
 
 
 def _near(word: str, words: Iterable[str]) -> str:
-    """`; did you mean …?` if a known word is close."""
+    """`; did you mean …?` if a known flag is close, or the only one of the same meaning."""
     import difflib
 
-    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    from longhouse.kernel.synonyms import fields_for
+
+    known = {one.lstrip("-").replace("-", "_"): one for one in words}
+    bare = word.lstrip("-").replace("-", "_")  # the dashes must not make names look similar
+    near = difflib.get_close_matches(bare, known, n=1, cutoff=0.6)
+    near = near or [*fields_for(bare, known)]
+    return f"; did you mean {known[near[0]]!r}?" if len(near) == 1 else ""

@@ -39,6 +39,7 @@ _QUOTED = r"""(?<![\w\\])'(?:[^'\\\n]|\\.)*'|(?<!\\)"(?:[^"\\\n]|\\.)*\""""
 _CALL = re.compile(rf"{_QUOTED}|(?<![\w.`-])[a-z]+(?:\.[a-z_]+)+(?![\w*])")
 _FIELD = re.compile(r"(\w+)(: .*)", re.DOTALL)
 _GIVEN = re.compile(r"(\w+)=(.+)", re.DOTALL)
+_PAIR = re.compile(r"(?<![\w.\"'-])([a-z_]+)=([\w-]+)(?![\w.=…\"'])")
 _ID = re.compile(r"\w+: expected an id like ([A-Z]+)-\d.*")
 _LISTS = {
     "JOB": "jobs.list",
@@ -106,8 +107,21 @@ def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | No
     if fix:
         given = _GIVEN.fullmatch(fix)
         own = _own(line.command, given[1]) if given else None
-        fix = _pasted(_filled(own, given[2], line)) if own and given else in_prose(fix)
-    return message, fix
+        filled = _pasted(_filled(own, given[2], line)) if own and given else None
+        fix = filled or _as_flags(in_prose(fix), line.command)
+    return _as_flags(message, line.command), fix
+
+
+def _as_flags(text: str, command: Command) -> str:
+    """A sentence with the command's flags in place of the arguments that it names with values."""
+
+    def said(found: re.Match[str]) -> str:
+        own = _own(command, found[1])
+        if not isinstance(own, Flag) or not (own.value or found[2] == "true"):
+            return found[0]
+        return f"{_written(own)} {found[2]}" if own.value else _written(own)
+
+    return _PAIR.sub(said, text)
 
 
 def in_prose(text: str) -> str:
@@ -118,7 +132,8 @@ def in_prose(text: str) -> str:
 def why_it_waits(waiting: Mapping[str, Any]) -> str:
     """Why a job waits, and what would help."""
     fix = waiting.get("fix")
-    return in_prose(f"{waiting['why']}; fix: {fix}" if fix else str(waiting["why"]))
+    why = str(waiting.get("why") or waiting["code"])
+    return in_prose(f"{why}; fix: {fix}" if fix else why)
 
 
 def _pasted(text: str) -> str:

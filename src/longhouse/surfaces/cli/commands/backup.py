@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
@@ -19,10 +20,17 @@ from longhouse.surfaces.cli.upkeep import (
     size_of,
 )
 
+_VERBS = ("create", "make", "new", "now", "run", "start", "list", "ls", "show", "verify", "restore")
+
 
 def run(cli: Cli, folder: str, max_output: int | None = None) -> Shown:
     from longhouse.store.upkeep import back_up
 
+    if folder in _VERBS:
+        raise InvalidInput(
+            f"FOLDER: {folder!r} reads like a command, and no folder is named",
+            recovery=f"longhouse backup ~/backups/today; if you mean that name: ./{folder}",
+        )
     with opened(cli, any_project=True) as house:
         made = back_up(
             house.db,

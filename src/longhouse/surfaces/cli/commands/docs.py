@@ -15,12 +15,13 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import table
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
 
+_ALL = ("list", "ls", "all", "index", "topics", "pages")
 _PACKAGE = Path(longhouse.__file__).parent
 
 
 def run(cli: Cli, topic: str | None = None) -> Shown | int:
     known = pages()
-    if topic is None:
+    if topic is None or (topic.lower() in _ALL and topic.lower() not in known):
         rows = [{"topic": name, "about": _title(path)} for name, path in known.items()]
         lines = [*table(rows, ("topic", "about")), "", "to read one: longhouse docs TOPIC"]
         return Shown({"topics": rows}, lines)
