@@ -14,6 +14,8 @@ from typing import Any
 
 __all__ = ["CATALOG", "Catalog", "catalog", "new_key"]
 
+_FORMAT = ("fmt", "format", "output", "output_format")
+"""The names under which a call says its format."""
 CATALOG = Path(__file__).with_name("catalog.json")
 
 
@@ -45,6 +47,16 @@ class Catalog:
         if op != "call":
             return ops.get(op, "")
         return str(arguments.get("cmd") or "").strip().lower()
+
+    def in_lines(self, tool: str, arguments: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The arguments of a tool call that asks for lines, if it only reads and says no format."""
+        arguments = arguments or {}
+        inner = arguments.get("args")
+        given = {**arguments, **inner} if isinstance(inner, dict) else arguments
+        said = any(given.get(name) is not None for name in _FORMAT)
+        if said or not self.reads(self.command(tool, arguments), given):
+            return arguments or None
+        return {**arguments, "fmt": "lines"}
 
     def keyed(self, cmd: str, args: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call, with an idempotency key if it writes; reads accept none."""

@@ -52,10 +52,11 @@ class ClientSession:
     `home` is the workspace it was opened for, `workspace` the one chosen since. A session that is
     not `kept` ends with its call. `key` identifies the connection, even across server restarts; a
     session without a key shares the workspace's focus and checkout. `nobody_in` has the workspaces
-    where it is known not to have proved an identity, so that not every call has to look.
+    where it is known not to have proved an identity, so that not every call has to look. A session
+    with `lines` wants its reads in lines unless they say otherwise.
     """
 
-    __slots__ = ("home", "kept", "key", "nobody_in", "workspace")
+    __slots__ = ("home", "kept", "key", "lines", "nobody_in", "workspace")
 
     def __init__(
         self, home: str | None = None, *, kept: bool = True, key: str | None = None
@@ -65,6 +66,7 @@ class ClientSession:
         self.key = key
         self.workspace: str | None = None
         self.nobody_in: set[str] = set()
+        self.lines = False
 
     @property
     def current(self) -> str | None:

@@ -41,9 +41,9 @@ def test_a_fresh_repository_gets_a_store_entries_and_three_next_steps(
     claude = entry(sh.root / ".mcp.json")
     codex = tomllib.loads((sh.root / ".codex" / "config.toml").read_text())
     codex = codex["mcp_servers"]["longhouse"]
-    assert [claude["command"], *claude["args"][:-1]] == [codex["command"], *codex["args"][:-1]]
+    assert [claude["command"], *claude["args"][:-2]] == [codex["command"], *codex["args"][:-4]]
     assert claude["args"][-3:] == ["mcp", "--client", "claude-code"]
-    assert codex["args"][-1] == "codex"
+    assert codex["args"][-4:] == ["--format", "lines", "--client", "codex"]
     assert codex["required"] is True
     assert json.loads(ran.out.split("mcp.json\n  ")[1].splitlines()[0])["mcpServers"]
     assert [line[:5] for line in ran.out.splitlines()[-3:]] == ["  1. ", "  2. ", "  3. "]
@@ -133,7 +133,7 @@ def test_toml_keeps_comments_order_and_every_other_key(sh: Shell, home: Path) ->
     text = file.read_text()
     after = tomllib.loads(text)
     ours = after["mcp_servers"].pop("longhouse")
-    assert ours["args"][-3:] == ["mcp", "--client", "codex"]
+    assert ours["args"][-5:] == ["mcp", "--format", "lines", "--client", "codex"]
     assert (ours["tool_timeout_sec"], ours["env"]) == (30, {"A": "1"})
     assert ours["default_tools_approval_mode"] == "approve"
     before["mcp_servers"].pop("longhouse")
@@ -210,3 +210,13 @@ def test_a_secret_is_not_written_into_an_entry(sh: Shell, home: Path) -> None:
     assert ran.code == 2
     assert "config.toml" in ran.err
     assert [path.name for path in sh.root.iterdir()] == [".git"]
+
+
+def test_a_person_decides_how_the_clients_reads_are_answered(sh: Shell) -> None:
+    sh("init", "--format", "json")
+    codex = tomllib.loads((sh.root / ".codex" / "config.toml").read_text())
+    assert codex["mcp_servers"]["longhouse"]["args"][-3:] == ["mcp", "--client", "codex"]
+    sh("init", "--format", "lines")
+    claude = entry(sh.root / ".mcp.json")["args"]
+    assert claude[-5:] == ["mcp", "--format", "lines", "--client", "claude-code"]
+    assert sh("init", "--format", "xml").code == 2

@@ -56,6 +56,7 @@ class BridgeLoop:
         self._answers = Answers()
         self._only_reads = client.role == "viewer"
         self._client: dict[str, Any] = {META + "clientCapabilities": {}}
+        self._lines = client.lines
         self._selector = selectors.PollSelector()
         self._line = bytearray()
         self._too_long = False
@@ -166,7 +167,7 @@ class BridgeLoop:
         params = asked.params
         call = _Call("", params, None, writes=False)
         if asked.method == "tools/call":
-            call = _keyed(params)
+            call = _keyed(_in_lines(params) if self._lines else params)
         params = call.params
         if version is None:
             ours = {**meta, **self._client, META + "protocolVersion": MODERN}
@@ -339,6 +340,14 @@ class _Call(NamedTuple):
     params: dict[str, Any]
     key: str | None
     writes: bool
+
+
+def _in_lines(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a tool call that asks for lines, if it only reads and says no format."""
+    given = params.get("arguments")
+    if given is not None and not isinstance(given, dict):
+        return params
+    return {**params, "arguments": catalog().in_lines(tool_named(params.get("name")), given) or {}}
 
 
 def _keyed(params: dict[str, Any]) -> _Call:

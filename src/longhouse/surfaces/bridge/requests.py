@@ -16,12 +16,13 @@ class ServedClient(NamedTuple):
     """The client that a bridge serves: the one whose entry started it, or a job's agent.
 
     `role` limits what it may do; None leaves that to its token. `agent_token` is the token that a
-    runner created for its agent.
+    runner created for its agent. With `lines`, reads that say no format are answered in lines.
     """
 
     name: str
     role: str | None = None
     agent_token: str | None = None
+    lines: bool = False
 
 
 class SentRequest:

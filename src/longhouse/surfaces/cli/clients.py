@@ -49,15 +49,26 @@ def as_spoken(line: str) -> str:
     return line.replace("longhouse ", f"{spoken()} ", 1) if line.startswith("longhouse ") else line
 
 
+BEST_FORMATS = {"codex": "lines"}
+"""How a client's reads are best answered, if not in JSON: Codex shows its model the text of an
+answer as a JSON string, in which every quotation mark of JSON would be escaped."""
+
+
+def words_for(client: str, fmt: str | None = None) -> list[str]:
+    """The arguments of `longhouse mcp` for one client: its token, and its format if not JSON."""
+    fmt = fmt or BEST_FORMATS.get(client, "json")
+    return [*(["--format", fmt] if fmt != "json" else []), "--client", client]
+
+
 def entries(settings: Settings) -> dict[str, str]:
     """The entry to paste, for each kind of client."""
     first, *rest = program()
     args = [*rest, "mcp", "--dir", str(settings.dir), "--workspace", settings.workspace]
-    claude = [first, *args, "--client", "claude-code"]
+    claude = [first, *args, *words_for("claude-code")]
     codex = [
         "[mcp_servers.longhouse]",
         f"command = {_quoted(first)}",
-        f"args = {_quoted([*args, '--client', 'codex'])}",
+        f"args = {_quoted([*args, *words_for('codex')])}",
         "required = true",
     ]
     return {

@@ -14,11 +14,12 @@ from typing import Any, Literal
 import msgspec
 
 from longhouse.client import jsonrpc
+from longhouse.client.catalog import catalog
 from longhouse.client.jsonrpc import BadMessage, read_message
 from longhouse.client.toolresults import tool_named, tool_result
 from longhouse.dispatch import Caller, Dispatcher
 
-__all__ = ["DirectLines"]
+__all__ = ["DirectLines", "preferred"]
 
 Id = str | int
 
@@ -53,6 +54,14 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 _call = msgspec.json.Decoder(_Call)
 _cancellation = msgspec.json.Decoder(_Cancellation)
+
+
+def preferred(
+    caller: Caller, tool: str, arguments: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """The arguments of a tool call in the format that the caller's session prefers."""
+    lines = caller.session is not None and caller.session.lines
+    return catalog().in_lines(tool, arguments) if lines else arguments
 
 
 class DirectLines:
@@ -127,7 +136,8 @@ class DirectLines:
         return task is not None and task.cancel()
 
     async def _answer(self, call: _Call) -> None:
-        name, arguments = tool_named(call.params.name), call.params.arguments
+        name = tool_named(call.params.name)
+        arguments = preferred(self._caller, name, call.params.arguments)
         answer = await self._dispatcher.portal_async(name, arguments, self._caller)
         result = tool_result(answer.lean(), failed=not answer.success)
         message = {"jsonrpc": "2.0", "id": call.id, "result": result}

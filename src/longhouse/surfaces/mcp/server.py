@@ -16,6 +16,7 @@ from longhouse import __version__
 from longhouse.client.toolresults import tool_named, tool_result
 from longhouse.dispatch import Caller, Dispatcher
 from longhouse.kernel.registry import Role
+from longhouse.surfaces.mcp.lines import preferred
 from longhouse.surfaces.mcp.tools import instructions, tool_list
 
 __all__ = ["build_server"]
@@ -39,7 +40,8 @@ def build_server(
     async def on_call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = find_caller(ctx.request)
         name = tool_named(params.name)
-        answer = await dispatcher.portal_async(name, params.arguments, caller)
+        arguments = preferred(caller, name, params.arguments)
+        answer = await dispatcher.portal_async(name, arguments, caller)
         result = tool_result(answer.lean(), failed=not answer.success)
         return types.CallToolResult.model_validate(result)
 

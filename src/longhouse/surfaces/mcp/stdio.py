@@ -32,11 +32,18 @@ __all__ = ["serve_stdio"]
 LINE_BYTES = 16 * 1024 * 1024
 
 
-def serve_stdio(settings: Settings, client: str = OTHER, role: str | None = None) -> None:
-    """Serve one client until it closes its pipe or its token is revoked."""
+def serve_stdio(
+    settings: Settings, client: str = OTHER, role: str | None = None, *, lines: bool = False
+) -> None:
+    """Serve one client until it closes its pipe or its token is revoked.
+
+    With `lines`, reads that say no format are answered in lines.
+    """
     with House(settings) as house:
         tokens = Tokens(house)
         caller, identity = asyncio.run(_admit(house, tokens, client, role))
+        assert caller.session
+        caller.session.lines = lines
         server = build_server(house.dispatcher, lambda _request: caller, caller.role)
 
         async def serve() -> None:

@@ -12,6 +12,7 @@ from longhouse.surfaces.cli.spec import Command, Flag, Shown
 from longhouse.surfaces.client_tokens import CLIENTS, ClientTokens
 
 SCOPES = ("project", "user")
+FORMATS = ("json", "lines")
 ROLES = ("viewer", "agent", "manager", "operator")
 
 
@@ -23,6 +24,7 @@ def run(
     dry_run: bool = False,
     remove: bool = False,
     role: str = "agent",
+    format: str | None = None,
 ) -> Shown:
     from longhouse.surfaces.cli.adopting import settle_store
     from longhouse.surfaces.cli.setup.files import apply, plan
@@ -36,7 +38,7 @@ def run(
         settle_store(cli)
     chosen = list(client) or list(WRITTEN)
     words = argv(cli.settings, cli.flags, scope)
-    wanted = targets(chosen, scope, words, approve=approve, remove=remove)
+    wanted = targets(chosen, scope, words, approve=approve, remove=remove, fmt=format)
     changes = [(one, plan(one.path, one.edit)) for one in wanted]  # edit all files or none
     if not dry_run:
         if not remove:
@@ -130,6 +132,12 @@ command = Command(
             "scope", "the project's files or your own (default: project)", "SCOPE", choices=SCOPES
         ),
         Flag("role", "what the clients may do (default: agent)", "ROLE", choices=ROLES),
+        Flag(
+            "format",
+            "how the clients' reads are answered (default: lines for Codex, else json)",
+            "FORMAT",
+            choices=FORMATS,
+        ),
         Flag("approve", "let the clients call Longhouse without asking you each time"),
         Flag("dry-run", "show what would change, without changing anything"),
         Flag("remove", "remove the entries again; the store stays"),
@@ -139,7 +147,8 @@ command = Command(
 Writes .mcp.json for Claude Code and .codex/config.toml for Codex, or with --scope user
 ~/.claude.json and ~/.codex/config.toml; prints the entry for every other client. Everything else in
 those files stays as it is, and running it twice changes nothing. Each client gets its own token for
-this store, with the role given by --role; a revoked token is replaced, and --remove revokes it.""",
+this store, with the role given by --role; a revoked token is replaced, and --remove revokes it.
+Writes and single calls with fmt=json are answered in JSON whatever --format says.""",
     examples=[
         "longhouse init",
         "longhouse init --dry-run",

@@ -6,6 +6,7 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import Command, Flag
 from longhouse.surfaces.client_tokens import CLIENTS, OTHER
 
+FORMATS = ("json", "lines")
 ROLES = ("viewer", "agent", "manager", "operator")
 
 
@@ -15,18 +16,19 @@ def run(
     client: str = OTHER,
     role: str | None = None,
     agent_token_file: str | None = None,
+    format: str = "json",
 ) -> int:
     if embedded:
         cli.need_a_store()
         from longhouse.surfaces.mcp.stdio import serve_stdio
 
-        serve_stdio(cli.settings, client, role)
+        serve_stdio(cli.settings, client, role, lines=format == "lines")
         return 0
     from longhouse.surfaces.bridge.loop import serve
     from longhouse.surfaces.bridge.requests import ServedClient
 
     agent_token = _read(agent_token_file) if agent_token_file else None
-    return serve(cli, ServedClient(client, role, agent_token))
+    return serve(cli, ServedClient(client, role, agent_token, lines=format == "lines"))
 
 
 def _read(path: str) -> str:
@@ -52,6 +54,7 @@ command = Command(
         Flag("embedded", "serve from this process and leave nothing in the background"),
         Flag("client", "whose token to use (default: other)", "CLIENT", choices=CLIENTS),
         Flag("role", "limit this session to this role", "ROLE", choices=ROLES),
+        Flag("format", "how reads are answered that do not say it (default: json)", "FORMAT", choices=FORMATS),
         Flag("agent-token-file", "use the token in this file, written by a runner", "FILE"),
     ],
     run=run,

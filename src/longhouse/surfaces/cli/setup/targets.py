@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from longhouse.config import DIR_NAME, Settings, client_homes, user_file, worktree_root
 from longhouse.kernel.errors import InvalidInput
-from longhouse.surfaces.cli.clients import program
+from longhouse.surfaces.cli.clients import program, words_for
 from longhouse.surfaces.cli.setup.files import Edit
 from longhouse.surfaces.cli.setup.json_file import json_edit
 from longhouse.surfaces.cli.setup.toml_file import toml_edit
@@ -55,23 +55,27 @@ def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
     return [*words, "mcp", *(word for pair in pairs for word in pair)]
 
 
-def for_client(words: list[str], client: str) -> list[str]:
-    """The arguments for one client, which has its own token."""
-    return [*words, "--client", client]
-
-
 def entry_json(words: list[str]) -> str:
     return json.dumps({"mcpServers": {NAME: {"command": words[0], "args": words[1:]}}})
 
 
 def targets(
-    clients: list[str], scope: str, words: list[str], *, approve: bool, remove: bool
+    clients: list[str],
+    scope: str,
+    words: list[str],
+    *,
+    approve: bool,
+    remove: bool,
+    fmt: str | None = None,
 ) -> list[ClientFile]:
+    """The files to change; without `fmt`, each client's reads have the format best for it."""
     found = []
     if "claude-code" in clients:
-        found += _claude(scope, for_client(words, "claude-code"), approve=approve, remove=remove)
+        own = [*words, *words_for("claude-code", fmt)]
+        found += _claude(scope, own, approve=approve, remove=remove)
     if "codex" in clients:
-        found.append(_codex(scope, for_client(words, "codex"), approve=approve, remove=remove))
+        own = [*words, *words_for("codex", fmt)]
+        found.append(_codex(scope, own, approve=approve, remove=remove))
     if scope == "project":
         for target in found:
             _refuse_ways_out(target.path)
