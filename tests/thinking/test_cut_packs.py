@@ -15,7 +15,7 @@ from tests.thinking.kit import card, run_call, task
 PACKS = ("think.pack", "think.watch", "think.context.pack")
 _CARD = re.compile(r"CARD-[A-Z0-9-]+")
 LONG = "z" * 800
-BUDGETS = [*range(300, 3_000, 180), *range(3_000, 9_000, 500), 11_000, 14_000, 20_000]
+BUDGETS = [*range(300, 3_000, 180), *range(3_000, 9_000, 500), 10_000, 11_000, 14_000, 20_000]
 
 
 def hypotheses(lh: Lh, **where: Any) -> None:

@@ -134,13 +134,11 @@ def action_for(
     registry: Registry,
     workspace: str | None,
     suggestion: Suggestion,
-    *,
-    keep_templates: bool = False,
 ) -> Action:
     """The portal call that makes a suggested request.
 
     An argument that holds a secret cannot be repeated in an answer, so it is missing; so is text
-    with blanks to fill in (`<fill: …>`), which is left out unless `keep_templates`.
+    with blanks to fill in (`<fill: …>`): nobody wrote it.
     """
     request = suggestion.request
     common = {**({"workspace": workspace} if workspace else {}), **suggestion.common}
@@ -156,8 +154,7 @@ def action_for(
     missing = [*(request.missing if isinstance(request, Draft) else ()), *secret]
     for path, holder in list(_blanks(given)):
         missing.append(path)
-        if not keep_templates:
-            del holder[path.rpartition(".")[2]]
+        del holder[path.rpartition(".")[2]]
     command, call = _called(registry, request, given, common)
     writes = command.writes_given({**given, **dict.fromkeys(missing, True)})
     return Action(

@@ -38,10 +38,11 @@ Ask = Callable[..., Any]
 
 
 class ClientToken(NamedTuple):
-    """A token as stored in the client's file."""
+    """A token as stored in the client's file; files of earlier versions do not say its role."""
 
     id: str
     token: str
+    role: str | None = None
 
 
 class ClientTokens:
@@ -60,7 +61,7 @@ class ClientTokens:
     def kept(self) -> ClientToken | None:
         try:
             found = json.loads(read_private(self.path))
-            return ClientToken(str(found["id"]), str(found["token"]))
+            return ClientToken(str(found["id"]), str(found["token"]), found.get("role"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -110,7 +111,7 @@ class ClientTokens:
 
     def _make(self, ask: Ask, role: str) -> ClientToken:
         made = ask("system.token.create", role=role, client=self._client)
-        kept = ClientToken(made["id"], made["token"])
+        kept = ClientToken(made["id"], made["token"], role)
         try:
             write_private(self.path, json.dumps(kept._asdict()).encode())
         except OSError as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.config import load
+from longhouse.surfaces.client_tokens import ClientTokens
 from tests.surfaces.bridge.kit import HELLO, Bridge, longhouse, set_up
 
 
@@ -60,3 +63,19 @@ def test_two_clients_are_two_callers(bridge: Callable[..., Bridge]) -> None:
     stolen = _jobs(other, "complete", **known, status="DONE", summary="forged")["error"]
     assert "on another connection of this client" in stolen["message"]
     assert _jobs(one, "report", **known, message="mine")["success"]
+
+
+def test_a_viewers_token_is_told_only_of_reads_whatever_the_entry_says(
+    bridge: Callable[..., Bridge], store: Path
+) -> None:
+    """Also if the file with the token is of a version that did not keep the role."""
+    agent = bridge().ask("tools/list")["result"]["tools"]
+    set_up(store, "other", "--role", "viewer")
+    viewer = bridge().ask("tools/list")["result"]["tools"]
+    assert "macro.start" in str(agent)
+    assert "macro.start" not in str(viewer)
+    kept = ClientTokens(load({"dir": str(store), "workspace": "acme"}), "other").path
+    told = json.loads(kept.read_bytes())
+    assert told.pop("role") == "viewer"
+    kept.write_text(json.dumps(told))
+    assert bridge().ask("tools/list")["result"]["tools"] == viewer

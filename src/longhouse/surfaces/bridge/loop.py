@@ -54,7 +54,7 @@ class BridgeLoop:
         self._cli = cli
         self._source, self._sink = source, sink
         self._answers = Answers()
-        self._only_reads = client.role == "viewer"
+        self._only_reads: bool | None = client.role == "viewer" or None
         self._client: dict[str, Any] = {META + "clientCapabilities": {}}
         self._lines = client.lines
         self._selector = selectors.PollSelector()
@@ -149,7 +149,7 @@ class BridgeLoop:
             self._write(jsonrpc.error(asked.id, jsonrpc.INVALID_PARAMS, text))
             return
         result = self._answers.here(asked.method, asked.params, version)
-        if asked.method == "tools/list" and self._only_reads:
+        if asked.method == "tools/list" and self._may_only_read():
             result = None  # the server knows what a viewer is told
         if result is not None:
             if asked.method == "initialize":
@@ -159,6 +159,12 @@ class BridgeLoop:
             self._write({"jsonrpc": "2.0", "id": asked.id, "result": result})
             return
         self._send(self._request(line, asked, meta, version))
+
+    def _may_only_read(self) -> bool:
+        """Whether the client may be a viewer, by its entry or its token."""
+        if self._only_reads is None:
+            self._only_reads = self._search.may_only_read()
+        return self._only_reads
 
     def _request(
         self, line: bytes, asked: RpcMessage, meta: dict[str, Any], version: str | None
@@ -380,6 +386,18 @@ class Search:
     @property
     def active(self) -> bool:
         return self._signal is not None
+
+    def may_only_read(self) -> bool:
+        """Whether the client's own token is a viewer's, or may be: an older file does not say."""
+        from longhouse.surfaces.client_tokens import ClientTokens
+
+        if self._client.agent_token:
+            return False
+        try:
+            kept = ClientTokens(self._cli.settings, self._client.name).kept()
+        except LonghouseError:
+            return False  # the first call says what is wrong
+        return kept is not None and kept.role in (None, "viewer")
 
     def start(self, chosen: SentRequest | None) -> None:
         import threading

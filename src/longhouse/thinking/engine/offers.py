@@ -80,7 +80,7 @@ class Offers:
         suggestion = Suggestion(request, why, priority=priority)
         registry, workspace = self._tx.facts.registry, self._tx.workspace
         made: dict[str, Any] = msgspec.to_builtins(
-            action_for(registry, workspace, suggestion, keep_templates=True)
+            action_for(registry, workspace, suggestion)
         )
         return made
 

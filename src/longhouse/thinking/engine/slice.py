@@ -24,11 +24,15 @@ _DEPTH = 3
 _CI = frozenset({"ci", "github-actions", "buildkite", "jenkins"})
 _LINK_KEYS = ("link", "url", "artifact")
 _RECEIPT = re.compile(r"^[ \t>*+-]{0,16}(CMD|LINK)[ \t]{0,8}:(.*)$", re.MULTILINE | re.IGNORECASE)
+_OURS = re.compile(r"CARD-BM[0-9]+E?-")
+"""The ids of the cards that the engine offers (`own_id`)."""
 _URL = re.compile(r"(?:https?|file)://\S+")
 
 
 def is_template(card: Card) -> bool:
-    """Whether a card is still an unfilled template."""
+    """Whether a card is still an unfilled template: with blanks, or ours and without a text."""
+    if not (card.text or "").strip() and _OURS.match(card.id):
+        return True
     return any("<fill" in (text or "").lower() for text in (card.title, card.text))
 
 
