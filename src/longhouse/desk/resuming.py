@@ -16,6 +16,7 @@ from longhouse.crew.types.entities import Reservation
 from longhouse.desk.callers import asker
 from longhouse.desk.digest import Material, digest, fact_lines
 from longhouse.desk.lenses import ViewLimits, limits_of, view_of_request
+from longhouse.desk.related import related_to
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.lenses import View
@@ -309,6 +310,7 @@ def _material(
         evidence=evidence_of(tx, scene, max(EVIDENCE_LOOKED_AT, limits.evidence)),
         notes=_newest_first(pack.notes.entries),
         branches=_branches(tx, scene),
+        related=related_to(tx, scene),
     )
 
 

@@ -67,9 +67,7 @@ MergeLimit = Annotated[int, Meta(ge=1, le=200)]
 
 
 Kind = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"\A[A-Za-z][A-Za-z0-9_-]*\Z")]
-_KINDS = (
-    "note, card, node, task, plan, job, message, process, artifact, or a type of node"
-)
+_KINDS = "note, card, node, task, plan, job, message, process, artifact, or a type of node"
 _SINCE = "a date, a time, or how long ago, like 2026-05-01 or 7d"
 
 
