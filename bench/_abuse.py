@@ -124,9 +124,7 @@ class Counts:
 
 async def crowd(abuse: Abuse, target: Target) -> None:
     numbers = itertools.count()
-    tasks = [
-        asyncio.create_task(forever(abuse, target, numbers)) for _ in range(abuse.connections)
-    ]
+    tasks = [asyncio.create_task(forever(abuse, target, numbers)) for _ in range(abuse.connections)]
     await asyncio.wait(tasks, timeout=0)
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)

@@ -12,6 +12,7 @@ from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Role
+from longhouse.kernel.schema import args_schema, required_args, takes
 
 
 def place_of(folder: Path) -> StorePlace:
@@ -82,15 +83,18 @@ class Lh:
     def run_actions(self, envelope: dict[str, Any], **add: Any) -> list[Answer]:
         """Run every complete action of an answer as given; a refused one fails the test.
 
-        One that lacks something runs if `add` has all of it, by the last part of each name.
+        One that lacks something runs if `add` has all of it, by the last part of each name; else
+        what is missing must be all that keeps it from running.
         Actions may be alternatives: after one has written, another may find the state changed.
         An action that would wait is asked to answer immediately.
         """
         caller = Caller(Role.OPERATOR, session=ClientSession())
         answers: list[Answer] = []
         wrote = False
-        for action in [completed(one, add) for one in envelope["actions"]]:
+        for offered in envelope["actions"]:
+            action = completed(offered, add)
             if action is None:
+                self.lacks_nothing_else(offered)
                 continue
             answer = self.house.dispatcher.portal(action["tool"], at_once(action), caller)
             allowed = answer.success or (wrote and answer.code == "CONFLICT")
@@ -98,6 +102,17 @@ class Lh:
             wrote = wrote or action["risk"] != "none"
             answers.append(answer)
         return answers
+
+    def lacks_nothing_else(self, action: dict[str, Any]) -> None:
+        """Fail if more than the missing arguments keeps an action from running."""
+        cmd, args = self.house.dispatcher.call_portal(action["tool"], action["args"])
+        command = self.house.registry.get(cmd)
+        tops = {re.split(r"[.\[]", name)[0] for name in action["missing"]}
+        for name, value in args.items():
+            fits = takes(command, name, value) or name in tops or name == "workspace"
+            assert fits, (cmd, name, value)
+        assert required_args(command) <= {*args, *tops}, (action, "lacks more than it says")
+        assert tops <= {*args_schema(command)["properties"]}, (action, "lacks what is not there")
 
     def as_role(self, role: Role) -> Caller:
         return Caller(role)

@@ -40,12 +40,18 @@ def test_op_call_reaches_any_command_of_the_portal(lh: Lh) -> None:
 
 
 @pytest.mark.parametrize("tool", ["jobs", "vcs"])
-def test_op_call_without_a_command_is_answered_with_one_of_the_tool(lh: Lh, tool: str) -> None:
+def test_op_call_without_a_command_is_told_where_they_are_and_names_none(lh: Lh, tool: str) -> None:
     for given in ({}, {"cmd": " "}):
-        message = lh.portal(tool, op="call", **given).envelope["error"]["message"]
-        start, _, fix = message.partition("; fix: cmd=")
-        assert start == f"cmd: expected a command of {tool} (missing)"
-        assert lh.house.registry.get(fix).portal == tool
+        error = lh.portal(tool, op="call", **given).envelope["error"]
+        assert error["message"] == f"cmd: expected a command of {tool} (missing)"
+        assert error["recovery"] == f"choose one from system op=cmd.list args.prefix={tool}."
+
+
+def test_a_command_named_inside_args_is_taken_from_there(lh: Lh) -> None:
+    answer = lh.portal("tasks", op="call", args={"cmd": "tasks.ready"})
+    assert answer.success
+    assert answer.envelope["intent"] == "tasks.ready"
+    assert "cmd in args" in answer.envelope["warnings"][0]["message"]
 
 
 def test_op_and_cmd_are_trimmed_and_lower_cased_and_null_args_are_none(lh: Lh) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from longhouse.dispatch import turns as turning
-from longhouse.dispatch.turns import LATELY_S, MOST_OWNERS, REST, Turns
+from longhouse.dispatch.turns import ALONE, LATELY_S, MOST_OWNERS, MOST_REST_S, REST, Turns
 
 
 class Clock:
@@ -71,20 +71,26 @@ async def test_a_request_that_nobody_is_in_the_way_of_goes_on_at_once(clock: Clo
 async def test_another_owner_goes_on_after_one_request_of_a_flood(clock: Clock) -> None:
     crowd = Crowd(clock)
     crowd.ask("busy", 200)
-    await crowd.pass_rounds(10)
+    await crowd.pass_rounds(5)
     before = len(crowd.order)
     crowd.ask("calm")
     order = await crowd.end()
-    assert order.index("calm") <= before + 2  # its task begins in the next round
+    assert order.index("calm") <= before + 2 * ALONE  # its task begins in the next round
     assert Counter(order) == {"busy": 200, "calm": 1}
 
 
-async def test_a_flood_has_one_request_in_each_round_of_the_loop(clock: Clock) -> None:
+@pytest.mark.parametrize("beside, most", [(False, ALONE), (True, 1)])
+async def test_a_flood_has_few_requests_in_each_round_of_the_loop_and_one_beside_others(
+    clock: Clock, beside: bool, most: int
+) -> None:
     crowd = Crowd(clock)
+    if beside:
+        crowd.ask("calm")
+        await crowd.pass_rounds(3)
     crowd.ask("busy", 50)
     await crowd.pass_rounds(120)
-    assert len(await crowd.end()) == 50
-    assert max(Counter(crowd.rounds).values()) == 1
+    assert len(await crowd.end()) == 50 + beside
+    assert max(Counter(crowd.rounds).values()) == most
 
 
 async def test_two_floods_and_another_owner_take_turns(clock: Clock) -> None:
@@ -99,7 +105,7 @@ async def test_two_floods_and_another_owner_take_turns(clock: Clock) -> None:
     assert first <= before + 2
     assert second - first <= 3
     assert third - second <= 3
-    both = order[:60]
+    both = order[before : before + 60]
     assert abs(both.count("busy") - both.count("busier")) <= 3
 
 
@@ -125,6 +131,53 @@ async def test_a_flood_beside_others_rests_longer_than_it_works(clock: Clock) ->
     clock.now += LATELY_S + 1  # from now on it is alone again
     crowd.ask("busy")
     assert Counter(await crowd.end()) == {"busy": 11, "calm": 2}
+
+
+@pytest.mark.parametrize(
+    "beside, waiting, rests", [(True, 10, True), (True, 0, False), (False, 10, False)]
+)
+async def test_what_was_computed_elsewhere_counts_for_an_owner_in_a_row_beside_others(
+    clock: Clock, beside: bool, waiting: int, rests: bool
+) -> None:
+    crowd = Crowd(clock)
+    if beside:
+        crowd.ask("calm")
+        await crowd.pass_rounds(3)
+    crowd.ask("busy", waiting + 1)
+    await crowd.pass_rounds(3)
+    crowd.turns.charge("busy", 0.01)
+    if not waiting:
+        crowd.ask("busy")
+    await crowd.pass_rounds(40)
+    assert (len(crowd.order) < len(crowd._tasks)) == rests
+    clock.now += MOST_REST_S
+    crowd.ask("calm")
+    await crowd.end()
+
+
+async def test_an_owner_that_rests_is_not_served_at_once_either(clock: Clock) -> None:
+    """None of its requests is in line when it asks, and the loop is idle."""
+    crowd = Crowd(clock)
+    crowd.ask("busy")
+    crowd.ask("calm")
+    await crowd.pass_rounds(5)
+    crowd.turns._owners["busy"].rests_until = clock.now + MOST_REST_S
+    crowd.ask("busy")
+    await crowd.pass_rounds(40)
+    assert crowd.order == ["busy", "calm"]
+    clock.now += MOST_REST_S
+    crowd.ask("calm")
+    await crowd.end()
+
+
+async def test_a_request_is_in_line_once(clock: Clock) -> None:
+    turns = Turns(clock=clock)
+    await turns.take("calm")
+    turn = asyncio.get_running_loop().create_future()
+    for _ in range(3):
+        turns.line_up("calm", turn)
+    assert len(turns._waiting["calm"].waiting) == 1
+    await asyncio.wait_for(turn, 20)
 
 
 async def test_what_was_begun_goes_on_before_what_was_not_and_without_a_rest(clock: Clock) -> None:

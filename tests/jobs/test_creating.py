@@ -270,7 +270,7 @@ def test_what_runs_a_job_never_changes_its_spec(lh: Lh) -> None:
         {"title": ""},
         {"title": "x" * 201},
         {"anchor": "A:Core"},
-        {"task": "TASK-1"},
+        {"task": "TASK-x"},
         {"max_attempts": 0},
         {"colour": "red"},
     ],

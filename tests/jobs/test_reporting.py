@@ -140,7 +140,7 @@ def test_a_wrong_token_changes_nothing(
     assert lh("jobs.open", job=fence["job"]) == before
 
 
-WRONG = {
+WRONG: dict[str, dict[str, Any]] = {
     "another runner": {"runner_id": "r2"},
     "a later revision": {"claim_revision": 2},
     "an earlier revision": {"claim_revision": 0},

@@ -310,3 +310,18 @@ def test_whatever_the_result_it_fits_or_says_why_not(
     if not fitted.codes:
         kept = {k: v for k, v in fitted.result.items() if k not in ("budget", "truncated")}
         assert kept == before
+
+
+def test_a_field_of_many_rows_is_dropped_from_the_first_as_far_as_needed_and_quickly() -> None:
+    rows = {"rows": [{"id": n, "note": "x" * 10, "last": n} for n in range(200)]}
+    whole, looks = len(msgspec.json.encode(rows)), list[int]()
+
+    def fits() -> bool:
+        looks.append(1)
+        return len(msgspec.json.encode(rows)) <= whole - 1_000
+
+    apply(Drop("rows.note"), rows, fits)
+    kept = ["note" in row for row in rows["rows"]]
+    assert kept == [False] * 50 + [True] * 150
+    assert list(rows["rows"][-1]) == ["id", "note", "last"]
+    assert len(looks) < 12

@@ -188,6 +188,62 @@ def test_a_heartbeat_that_is_not_heard_is_repeated_soon(make_rig: MakeRig) -> No
     assert waits == [2, 20]
 
 
+@pytest.mark.parametrize("defective", ["jobs.runner.heartbeat", "jobs.report"])
+def test_a_heart_that_met_a_defect_goes_on_beating(make_rig: MakeRig, defective: str) -> None:
+    rig = make_rig(heartbeat_ms=20_000)
+    jobs, waits, met = ActiveJobs(), list[float](), list[str]()
+    workers = [rig.claim(rig.job("done()")) for _ in range(2)]
+    for worker in workers:
+        jobs.add(worker)
+
+    def break_once(cmd: str, args: dict[str, Any]) -> None:
+        if cmd == defective and not met:
+            met.append(cmd)
+            raise ZeroDivisionError(cmd)
+        if cmd == "jobs.report" and len(waits) == 0:
+            beats.append(args["job"])
+
+    def sleep(_changed: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        if len(waits) == 2:
+            heartbeat.stop()
+        return False
+
+    beats = list[str]()
+    rig.wire.on_call = break_once
+    heartbeat = Heartbeat(rig.context, jobs, dict, clock=lambda: 0.0, wait=sleep)
+    heartbeat.run()
+    assert waits == [2, 20]
+    assert [why["why"] for why in rig.told("heartbeat.defect")] == [
+        f"ZeroDivisionError({defective!r})"
+    ]
+    if defective == "jobs.report":  # the other job's claim was renewed all the same
+        assert beats == [workers[1].job_id]
+
+
+def test_a_listener_that_met_a_defect_hears_of_the_next_cancel(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.heartbeat.DEAF_S", 0.01)
+    rig = make_rig(max_parallel=1)
+    worker = rig.claim(rig.job("done()"))
+    jobs, listen, met = ActiveJobs(), rig.context.plane.listen, list[str]()
+
+    def break_often(cmd: str, **args: Any) -> Any:
+        if len(met) < MOST_CALLS:
+            met.append(cmd)
+            raise ZeroDivisionError
+        return listen(cmd, **args)
+
+    monkeypatch.setattr(rig.context.plane, "listen", break_often)
+    jobs.add(worker)
+    JobListener(rig.context, jobs).start()
+    until(lambda: len(met) == MOST_CALLS, "every listener met it")
+    rig("jobs.cancel", job=worker.job_id)
+    until(lambda: worker.control.lost is not None, "the cancel is not heard")
+    jobs.remove(worker)
+
+
 def test_a_change_of_jobs_is_told_at_once_and_renews_no_claim(rig: Rig) -> None:
     jobs = ActiveJobs()
     changes = iter([True, True, False])

@@ -82,7 +82,7 @@ def test_a_client_reads_only_this_projects_sessions(lh: Lh, other: Path, prefix:
     assert lh("docs.transcripts.open", ref={"path": "other.jsonl", "line": 2})["entries"]
 
 
-def quoting(root: str) -> dict[str, list[bytes]]:
+def quoting(root: str) -> dict[str, list[str]]:
     """Sessions of another project whose text or moves lead to this one."""
     say = said_in_codex
     elsewhere = codex("session_meta", id="x", cwd=ELSEWHERE)

@@ -191,9 +191,18 @@ def test_a_sealed_log_was_synced_before_its_bytes_are_shared(
     folder_lh: Lh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
-    sync, put = GrowingLog.sync, FolderBlobs.put
-    monkeypatch.setattr(GrowingLog, "sync", lambda log: (steps.append("sync"), sync(log))[1])
-    monkeypatch.setattr(FolderBlobs, "put", lambda *of: (steps.append("put"), put(*of))[1])
+
+    def spied(of: type, name: str) -> None:
+        real = getattr(of, name)
+
+        def spy(*args: Any) -> Any:
+            steps.append(name)
+            return real(*args)
+
+        monkeypatch.setattr(of, name, spy)
+
+    spied(GrowingLog, "sync")
+    spied(FolderBlobs, "put")
     grow(folder_lh, [b"all of it"])
     assert steps[-2:] == ["sync", "put"]
 

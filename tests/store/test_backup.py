@@ -128,6 +128,16 @@ def test_damage_in_the_store_does_not_end_backups(lh: Lh, tmp_path: Path, harm: 
         assert shown.success
 
 
+def test_a_backup_and_a_restore_count_all_that_is_damaged(lh: Lh, tmp_path: Path) -> None:
+    """They list the first of each kind."""
+    for n in range(25):
+        blob_of(lh, f"{n:02}" * 300).unlink()
+    made = backed_up(lh.house, tmp_path / "backup")
+    assert (len(made.problems), made.total) == (21, 25)
+    again = restored(lh.house, tmp_path / "backup", tmp_path / "new")
+    assert (again.problems, again.total) == (made.problems, 25)
+
+
 @pytest.mark.parametrize("harm", ["missing", "short", "flipped"])
 def test_adding_the_right_bytes_again_heals_the_store(lh: Lh, harm: str) -> None:
     blob = blob_of(lh, "y" * 600)

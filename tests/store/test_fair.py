@@ -31,8 +31,8 @@ WIDE = "SELECT CAST(:wide AS TEXT) AS wide UNION ALL SELECT CAST(:wide AS TEXT)"
 def new_pool() -> Iterator[Callable[..., FairPool]]:
     made: list[FairPool] = []
 
-    def make(threads: int, share: int, most_waiting: int = 100, **more: int) -> FairPool:
-        made.append(FairPool("test", threads, share, most_waiting, **more))
+    def make(threads: int, share: int, most_waiting: int = 100, alone: int = 0) -> FairPool:
+        made.append(FairPool("test", threads, share, most_waiting, alone=alone))
         return made[-1]
 
     yield make

@@ -57,8 +57,8 @@ def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> N
     opened = lh("open", id=made["graph_ref"])
     assert (opened["kind"], opened["entry"]["doc"]) == ("doc_entry", "graph")
     named = card(lh, "CARD-T2", "test", branch="main", trace_doc="t", graph_doc="g")
-    opened = [lh("open", id=named[f"{doc}_ref"])["entry"] for doc in ("trace", "graph")]
-    assert [entry["doc"] for entry in opened] == ["t", "g"]
+    entries = [lh("open", id=named[f"{doc}_ref"])["entry"] for doc in ("trace", "graph")]
+    assert [one["doc"] for one in entries] == ["t", "g"]
 
 
 @pytest.mark.proves("MEM-144", "MEM-145", "MEM-146")

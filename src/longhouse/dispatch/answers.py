@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from longhouse.dispatch.calls import Caller, HandlerOutcome, Prepared
-from longhouse.dispatch.offers import follow_up, offered
+from longhouse.dispatch.offers import follow_up, holds_calls, offered, permitted
 from longhouse.dispatch.speaking import choose_workspace
 from longhouse.facts import HouseFacts
 from longhouse.kernel import lines as bm
@@ -44,6 +44,8 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
     size: int | None = len(raw)
     if is_suspect(raw):
         result, size = redact(result, command.reveals), None
+    if prepared.caller.role < Role.OPERATOR and holds_calls(raw):
+        result, size = permitted(facts.registry, prepared.caller, result), None
     warnings: list[dict[str, Any]] = [msgspec.to_builtins(w) for w in tx.warnings]
     if prepared.taught:
         warnings.append(prepared.taught)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
-from longhouse.kernel.budget import Budget
+from longhouse.kernel.budget import PROFILES, Budget
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.schema import Common
@@ -26,6 +26,7 @@ __all__ = [
     "Observer",
     "OwnTurns",
     "Prepared",
+    "budget_of",
     "settled",
 ]
 
@@ -73,12 +74,13 @@ class ClientSession:
 class Caller:
     """Who makes a call: the role, the owner of the token, and the session if there is one.
 
-    `agent` is the name bound to the token: the caller acts as that agent and no other. `name` is a
-    default chosen when the connection was set up; `said` is a name that the caller claims. `waits`
-    is a context entered while a call waits, with which a surface can limit the number of waiting
-    calls; `turns` says when a call may compute in an event loop that serves many. `runner` is true for a token made for a runner, `client` for that of a client that the
-    person set up on this machine. Setting `revoked` ends those waits. A `large` request is decoded
-    outside the event loop.
+    `agent` is the name bound to the token: the caller acts as that agent and no other. `name`
+    is a default chosen when the connection was set up; `said` is a name that the caller claims.
+    `waits` is a context entered while a call waits, with which a surface can limit the number
+    of waiting calls; `turns` says when a call may compute in an event loop that serves many.
+    `runner` is true for a token made for a runner, `client` for that of a client that the
+    person set up on this machine. Setting `revoked` ends those waits. A `large` request is
+    decoded outside the event loop.
     """
 
     __slots__ = (
@@ -233,3 +235,27 @@ def settled(tx: Tx) -> bool:
     from longhouse.store.projects import settle_project
 
     return settle_project(tx)
+
+
+def budget_of(command: Command, common: Common, own: dict[str, Any]) -> Budget:
+    """The requested budget; a command may define some of these arguments itself.
+
+    A size over the cap is lowered in the command's own arguments too.
+    """
+
+    def asked(knob: str) -> int | None:
+        value = own.get(knob, getattr(common, knob, None))
+        return value if type(value) is int else None
+
+    budget = Budget.of(
+        common.budget_profile or command.profile,
+        max_chars=asked("max_chars"),
+        context_budget=asked("context_budget"),
+        max_bytes=common.max_bytes,
+        max_lines=common.max_lines,
+        limit=asked("limit"),
+    )
+    for knob, _ in budget.clamped:
+        if knob in own:
+            own[knob] = PROFILES[budget.profile].cap(knob)
+    return budget

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
-from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared, settled
+from longhouse.dispatch.calls import (
+    Caller,
+    HandlerOutcome,
+    Observer,
+    Prepared,
+    budget_of,
+    settled,
+)
 from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
-from longhouse.kernel.budget import PROFILES, Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.effort import Allowance, Overdrawn, allowance_here, within
@@ -30,8 +36,7 @@ from longhouse.kernel.errors import (
 )
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.names import portal_named
-from longhouse.kernel.registry import Command, Registry
-from longhouse.kernel.schema import Common
+from longhouse.kernel.registry import Registry
 from longhouse.store.database import LONG, QUICK, STAGING, Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
@@ -47,6 +52,10 @@ T = TypeVar("T")
 
 LOOP_UNITS = 256 * 1024
 """How much work one call may do in an event loop; a millisecond or two."""
+WRITE_S = 0.0005
+"""About what a small write computes on the writer's thread."""
+QUICK_S = 0.02
+"""Of what a read computes on a thread, how much is counted; long ones rest on their own threads."""
 
 
 class Dispatcher:
@@ -76,7 +85,6 @@ class Dispatcher:
         self._larger: set[tuple[str, str]] = set()
         """Reads that were too much for the loop last time, by workspace and command."""
         self._waits: dict[asyncio.AbstractEventLoop, Waits] = {}
-        """The event loops in which calls wait."""
         self._ending = False
 
     def call(self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()) -> Answer:
@@ -120,7 +128,18 @@ class Dispatcher:
     async def apart(self, caller: Caller, work: Callable[[], T], kind: str = "") -> T:
         """Run what would hold up an event loop on a thread; it may run twice."""
         way = LONG if caller.large else QUICK
-        return await self.db.apart(caller.owner.partition("/")[0], work, way, kind=kind)
+        used_s = 0.0
+
+        def timed() -> T:
+            nonlocal used_s
+            began = time.thread_time()
+            result = work()
+            used_s = time.thread_time() - began
+            return result
+
+        found = await self.db.apart(caller.owner.partition("/")[0], timed, way, kind=kind)
+        caller.turns.charge(min(used_s, QUICK_S))
+        return found
 
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused
@@ -203,7 +222,7 @@ class Dispatcher:
         writes = command.writes_given(args)
         require_role(command, caller, writes=writes)
         blank = check_json(args)
-        own, common, budget, request, taught = understood(command, args, lessons, _budget)
+        own, common, budget, request, taught = understood(command, args, lessons, budget_of)
         if taught and command.writes_given(own) != writes:
             writes = not writes  # an argument that makes it a write had another name
             require_role(command, caller, writes=writes)
@@ -335,6 +354,7 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
+            prepared.caller.turns.charge(WRITE_S)
             await prepared.caller.turns.take(begun=True)
             return outcome
         key = workspace, prepared.command.cmd
@@ -478,27 +498,3 @@ def _portal(name: str) -> str | None:
     with suppress(UnknownTool):
         return portal_named(name)
     return None
-
-
-def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """The requested budget; a command may define some of these arguments itself.
-
-    A size over the cap is lowered in the command's own arguments too.
-    """
-
-    def asked(knob: str) -> int | None:
-        value = own.get(knob, getattr(common, knob, None))
-        return value if type(value) is int else None
-
-    budget = Budget.of(
-        common.budget_profile or command.profile,
-        max_chars=asked("max_chars"),
-        context_budget=asked("context_budget"),
-        max_bytes=common.max_bytes,
-        max_lines=common.max_lines,
-        limit=asked("limit"),
-    )
-    for knob, _ in budget.clamped:
-        if knob in own:
-            own[knob] = PROFILES[budget.profile].cap(knob)
-    return budget

@@ -24,7 +24,7 @@ from longhouse.kernel.errors import (
 from longhouse.kernel.names import said_as, snake
 from longhouse.kernel.registry import Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args, takes
-from longhouse.kernel.synonyms import fields_for, values_for
+from longhouse.kernel.synonyms import fields_for, is_plural, values_for
 from longhouse.kernel.units import Unclear, measured, unit_of
 from longhouse.kernel.values import Request
 
@@ -87,7 +87,7 @@ def unclear(
     """
     if error.hints and error.hints[0].get("nearest") == "open":
         if not any(_is_id(value) for value in args.values()):
-            error.hints[0]["nearest"] = None
+            error.hints = ({**error.hints[0], "nearest": None}, *error.hints[1:])
             error.recovery = "list the tool's commands with system.cmd.list"
         return error
     meant = [command.how for _, command, _ in sorted(found, key=lambda one: one[0])][:4]
@@ -244,7 +244,7 @@ def _is_time(name: str) -> bool:
     return found is not None and found.kind == "time"
 
 
-def _inside(command: Command, name: str) -> tuple[str, dict[str, Any]] | None:
+def _inside(command: Command, name: str) -> tuple[str, str, dict[str, Any]] | None:
     if name in command.fields() or name in _COMMON:
         return None
     return _objects(command.request).get(snake(name))
@@ -274,7 +274,8 @@ def _repaired(command: Command, name: str, value: Any, said: str = "") -> Any:
         items = [_repaired_item(command, name, item) for item in value]
         if takes(command, name, items):
             return items
-        only = _repaired(command, name, value[0], said) if len(value) == 1 else None
+        alone = len(value) == 1 and (is_plural(said) or not _is_text(command, name))
+        only = _repaired(command, name, value[0], said) if alone else None
         return only if only is not None and takes(command, name, only) else value
     if said != "pid" and (found := _written_out(command, name, value)):
         return found
@@ -355,8 +356,9 @@ def _parts(request: type[msgspec.Struct]) -> dict[str, dict[str, str]]:
 
 def _declared(request: type[msgspec.Struct], what: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for field in getattr(types.type_info(request), "fields", ()):
-        if isinstance(field.type, types.Metadata) and (field.type.extra or {}).get(what):
-            yield field.encode_name, field.type.extra[what]
+        extra = field.type.extra if isinstance(field.type, types.Metadata) else None
+        if extra and extra.get(what):
+            yield field.encode_name, extra[what]
 
 
 def _same_choice(item: Any, value: Any) -> bool:

@@ -32,6 +32,8 @@ REST = 2.0
 LEAST_REST_S = 0.001
 """Timers are no finer: what is used for less than that is added up."""
 MOST_REST_S = 0.1
+ALONE = 16
+"""How many steps of an owner are in one round if nobody else had a turn lately."""
 MOST_OWNERS = 4_096
 """How many owners to remember."""
 
@@ -88,14 +90,14 @@ class Turns:
         """Whose step is in this round of the loop."""
         self._in_line: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._count = 0
+        self._count = self._steps = 0
 
     def of(self, name: str) -> OwnTurns:
         """The turns of one owner."""
         return _Turns(self, name)
 
     async def take(self, name: str, *, begun: bool = False) -> None:
-        """Return when it is this owner's turn: at once, if nobody's step is in this round.
+        """Return when it is this owner's turn: at once, if nobody else's step is in this round.
 
         A request that was `begun` before goes on without a rest.
         """
@@ -105,12 +107,20 @@ class Turns:
             if begun or owner.rests_until <= now or self._is_alone(owner, now):
                 self._serve(owner, now)
                 return
+        elif (
+            self._serving is owner
+            and self._steps < ALONE
+            and not self._waiting
+            and self._is_alone(owner, self._clock())
+        ):
+            self._steps += 1
+            return
         turn = asyncio.get_running_loop().create_future()
         self.line_up(name, turn, begun=begun)
         await turn
 
     def line_up(self, name: str, turn: asyncio.Future[None], *, begun: bool = False) -> None:
-        """Resolve a future when it is this owner's turn; one that is in line already stays there."""
+        """Resolve a future when it is this owner's turn; if it is in line it stays there."""
         if turn in self._in_line or turn.done():
             return
         self._in_line.add(turn)
@@ -124,8 +134,8 @@ class Turns:
             self._timer = asyncio.get_running_loop().call_later(0, self._next)
 
     def charge(self, name: str, used_s: float) -> None:
-        """Make an owner rest for what was computed for it outside its own steps."""
-        owner, now = self._owners.get(name), self._clock()
+        """Make an owner in a row rest for what was computed for it outside its own steps."""
+        owner, now = self._waiting.get(name), self._clock()
         if owner is not None and not self._is_alone(owner, now):
             since = max(now, owner.rests_until)
             owner.rests_until = min(since + REST * used_s, now + MOST_REST_S)
@@ -135,6 +145,7 @@ class Turns:
         self._owners.pop(owner.name, None)
         self._owners[owner.name] = self._serving = owner
         self._count += 1
+        self._steps = 1
         owner.served, owner.served_at = self._count, now
         if len(self._owners) > MOST_OWNERS:
             self._forget()
@@ -150,17 +161,27 @@ class Turns:
             self._charge(self._serving, now)
             self._serving = None
         while owner := self._pick(now):
-            request = owner.waiting.popleft()
-            self._in_line.discard(request.turn)
-            if not owner.waiting:
-                del self._waiting[owner.name]
-            if not request.turn.done():  # otherwise it was given up
-                request.turn.set_result(None)
-                self._serve(owner, now)  # afterwards, so that its step comes before the next look
+            alone = len(self._waiting) == 1 and self._is_alone(owner, now)
+            if steps := self._let_go(owner, ALONE if alone else 1):
+                self._serve(owner, now)  # afterwards, so that the steps come before the next look
+                self._steps = steps
                 return
         if self._waiting:
             left_s = min(owner.rests_until for owner in self._waiting.values()) - now
             self._timer = asyncio.get_running_loop().call_later(max(0.0, left_s), self._next)
+
+    def _let_go(self, owner: _Owner, most: int) -> int:
+        """Let so many requests of an owner go on; returns how many, without those given up."""
+        steps = 0
+        while owner.waiting and steps < most:
+            turn = owner.waiting.popleft().turn
+            self._in_line.discard(turn)
+            if not turn.done():
+                turn.set_result(None)
+                steps += 1
+        if not owner.waiting:
+            del self._waiting[owner.name]
+        return steps
 
     def _pick(self, now: float) -> _Owner | None:
         """The owner whose last turn is longest ago, of those who need not rest."""

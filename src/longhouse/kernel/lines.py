@@ -191,7 +191,7 @@ def plain_lines(intent: str, result: Mapping[str, Any]) -> list[str]:
     a row follow it under the list's name.
     """
     cells, lists = _flat(result, counts=True)
-    return [" ".join([intent, *cells]), *_rows(lists, named=len(lists) > 1)]
+    return [" ".join([intent, *cells]), *_rows(lists)]
 
 
 def _flat(
@@ -215,9 +215,9 @@ def _flat(
     return cells, lists
 
 
-def _rows(lists: Sequence[tuple[str, list[Any]]], *, named: bool) -> Iterator[str]:
+def _rows(lists: Sequence[tuple[str, list[Any]]]) -> Iterator[str]:
     for name, rows in lists:
-        mark = f"- {name}:" if named else "-"
+        mark = f"- {name}:" if "." in name else "-"
         for row in rows:
             if not isinstance(row, Mapping):
                 yield f"{mark} {clip(str(row), 200)}"
@@ -227,8 +227,7 @@ def _rows(lists: Sequence[tuple[str, list[Any]]], *, named: bool) -> Iterator[st
             cells += [f"{key}={_cell(value(items))}" for key, items in plain if items]
             yield " ".join([mark, *cells])
             yield from _rows(
-                [(f"{name}.{key}", items) for key, items in inner if any(map(_is_object, items))],
-                named=True,
+                [(f"{name}.{key}", items) for key, items in inner if any(map(_is_object, items))]
             )
 
 

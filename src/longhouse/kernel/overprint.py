@@ -13,7 +13,7 @@ from longhouse.kernel.effort import spend
 
 __all__ = ["Painted", "moves"]
 
-_MOVES = re.compile(r"[\x08]|\r(?!\r*\n)(?!\Z)|(?:\x1b\[|\x9b)[0-9]*[CDGa`]")
+_MOVES = re.compile(r"\x08|(?<!\r)\r++(?!\n|\Z)|(?:\x1b\[|\x9b)[0-9]{0,4}[CDGa`]")
 _PART = re.compile(
     r"(?P<move>(?:\x1b\[|\x9b)(?P<count>[0-9]{0,4})(?P<how>[CDGa`]))"
     r"|(?P<back>\x08+)|(?P<home>\r+)|(?P<tab>\t)"

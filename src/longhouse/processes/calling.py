@@ -108,8 +108,6 @@ def _next_ones(tx: Tx, only: str | None = None) -> list[_Next]:
     Those that write are the oldest of their token, and come in order.
     """
     found: list[_Next] = []
-    left: set[str] = set()
-    """The tokens of which a write was left for later, and so the ones behind it."""
     counts: Counter[tuple[str, bool]] = Counter()
     for row in sorted(tx.all(sql.commands_waiting, places=EACH + 1), key=lambda row: row["n"]):
         owner = row["owner"].partition("/")[0]
@@ -117,11 +115,8 @@ def _next_ones(tx: Tx, only: str | None = None) -> list[_Next]:
             continue
         reads = _reads_first(tx, row)
         counts[owner, reads] += 1
-        fits = row["place"] <= EACH and counts[owner, reads] <= EACH
-        if fits and (reads or owner not in left):
+        if counts[owner, reads] <= EACH:  # what comes later of an owner and tool is not here
             found.append(_Next(row["n"], owner, reads))
-        elif not reads:
-            left.add(owner)
     return found
 
 
@@ -289,12 +284,11 @@ def _output_name(process: Process) -> str:
 def _write_end(tx: Tx, process: Process, data: bytes, stored: Blob | None = None) -> None:
     """Write the frames of a task that ran and ended, with its output."""
     started: dict[str, Any] = {"started_at_ms": tx.now_ms}
-    about: dict[str, Any] = {"name": _output_name(process), "media_type": "application/json"}
-    keeper = artifacts_of(tx)
+    keeper, name, media_type = artifacts_of(tx), _output_name(process), "application/json"
     if stored is None:
-        kept, _ = keeper.put(tx, data, **about)
+        kept, _ = keeper.put(tx, data, name=name, media_type=media_type)
     else:
-        kept, _ = keeper.record(tx, stored, **about)
+        kept, _ = keeper.record(tx, stored, name=name, media_type=media_type)
     size = len(data)
     seals = {
         "stdout": LogSeal(

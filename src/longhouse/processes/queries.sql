@@ -30,7 +30,7 @@ RETURNING *
 
 -- name: commands_waiting
 -- The tasks that wait for a server to run their command: the oldest of each owner and tool, then the next of each.
-SELECT n, owner, tool, place FROM (
+SELECT n, owner, tool FROM (
     SELECT n, owner, tool, ROW_NUMBER() OVER (PARTITION BY owner, tool ORDER BY n) AS place FROM tool_tasks
     WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND held IS NULL AND tool NOT IN ('bash', 'exec')
 ) AS waiting

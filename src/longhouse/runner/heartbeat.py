@@ -108,10 +108,18 @@ class Heartbeat:
         every_s = self._context.options.heartbeat_ms / 1000
         while not self._done:
             due = self._clock()
-            due += every_s if self.beat() else min(every_s / 4, 2.0)
+            due += every_s if self._survives(self.beat) else min(every_s / 4, 2.0)
             while self._wait(self._changed, max(due - self._clock(), 0)) and not self._done:
                 self._changed.clear()
-                self._tell_change()
+                self._survives(self._tell_change)
+
+    def _survives(self, act: Callable[[], bool]) -> bool:
+        """Without this thread every lease would run out while the jobs go on."""
+        try:
+            return act()
+        except Exception as error:
+            self._context.log("heartbeat.defect", why=repr(error))
+            return False
 
     def jobs_changed(self) -> None:
         """A job started or finished: report it soon. Claims were just renewed and need no beat."""
@@ -138,6 +146,9 @@ class Heartbeat:
             except LonghouseError as error:
                 heard = False
                 self._trouble(error, worker.job_id)
+            except Exception as error:  # the other jobs need theirs
+                heard = False
+                self._context.log("heartbeat.defect", job=worker.job_id, why=repr(error))
         return heard
 
     def introduce(self, workers: Sequence[JobWorker] = (), ttl_ms: int | None = None) -> None:
@@ -153,10 +164,11 @@ class Heartbeat:
         )
         self._told = state
 
-    def _tell_change(self) -> None:
+    def _tell_change(self) -> bool:
         workers = self._jobs.all()
-        if not self._done and _state(workers) != self._told:
-            self._runner_beat(workers, self._context.options.lease_ms)
+        if self._done or _state(workers) == self._told:
+            return True
+        return self._runner_beat(workers, self._context.options.lease_ms)
 
     def _runner_beat(self, workers: list[JobWorker], ttl_ms: int) -> bool:
         try:
@@ -200,6 +212,9 @@ class JobListener:
             try:
                 self._listen({worker.job_id: worker for worker in workers})
             except LonghouseError:
+                time.sleep(DEAF_S)
+            except Exception as error:  # else nobody would hear of a cancel any more
+                self._context.log("listener.defect", why=repr(error))
                 time.sleep(DEAF_S)
             finally:
                 self._jobs.unfollow(workers)

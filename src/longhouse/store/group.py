@@ -102,7 +102,7 @@ class GroupCommit(Generic[T]):
         self._arrived = threading.Condition(self._mutex)
         self._pending: deque[Work[T]] = deque()
         self._wrote: dict[str, float] = {}
-        """When each owner last brought a write."""
+        """When each owner last brought a write from an event loop; the house's own do not count."""
         self._led = False
         self._closed = False
         self._gathering = False
@@ -153,7 +153,8 @@ class GroupCommit(Generic[T]):
         if self._closed:
             raise StoreError("the store is closed; nothing was written")
         self._pending.append(work)
-        self._wrote[work.owner] = work.since
+        if work.future is not None:
+            self._wrote[work.owner] = work.since
         if self._gathering and len(self._pending) >= self._crowd:
             self._arrived.notify()
 

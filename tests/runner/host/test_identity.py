@@ -229,6 +229,7 @@ time.sleep(300)
 def test_a_host_that_stands_still_before_it_opens_its_door_is_replaced_too(tmp_path: Path) -> None:
     now = [0.0]
     pulse = HostPulse(tmp_path, lambda: now[0])
+    assert pulse.is_felt, "nobody has asked yet"
     assert (pulse.feel(), pulse.is_felt) == (None, True)  # there is none
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS], cwd=tmp_path, stdout=subprocess.PIPE

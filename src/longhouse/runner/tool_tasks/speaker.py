@@ -49,7 +49,7 @@ PULSE_S = 5.0
 TURN_S = 5.0
 """How often a runner that waits for its turn looks whether the speaker has fallen silent."""
 CLAIM = 32
-AT_ONCE = 8
+AT_ONCE = 16
 """How many tasks the host is asked to start in one request: meanwhile it does nothing else."""
 REST_S = 1.0
 REFUSED_S = 60.0

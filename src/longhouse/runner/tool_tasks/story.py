@@ -132,7 +132,8 @@ class Story:
                 self._next = told, index
                 return frames
             frames += self._tell_record(record)
-        self._tell_output(frames, told, None, None)
+        if not self._records or self._records[-1]["kind"] != "ended":
+            self._tell_output(frames, told, None, None)
         self._next = told, len(self._records)
         return frames
 
@@ -176,6 +177,8 @@ class Story:
             return True
         bounds = offsets if ends is None else ends
         for stream in self._streams:
+            if bounds is not None and bounds.get(stream, 0) <= told.offsets[stream]:
+                continue  # most short programs print nothing: their logs are never opened
             log = self._log(stream)
             goal = log.size if bounds is None else min(bounds.get(stream, 0), log.size)
             stop = self._keeper.keep(log, goal) if self._keeper else goal

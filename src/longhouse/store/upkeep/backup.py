@@ -66,7 +66,9 @@ class BackedUp(Value, frozen=True, kw_only=True):
     without_output: list[str] = []
     """The processes whose output is not in the backup."""
     problems: list[Problem] = []
-    """What is damaged in the store, and so in its backup."""
+    """What is damaged in the store, and so in its backup: the first of each check."""
+    total: int = 0
+    """How many problems there are."""
     seal: str = ""
     """A code that only the machine that made the backup can compute."""
 
@@ -126,7 +128,8 @@ def back_up(
                     if one.missing
                 }
             ),
-            problems=[*found.problems, *_damaged_output(printed)],
+            problems=[*found.problems, *(lost := _damaged_output(printed))],
+            total=found.total + len(lost),
         )
         made = msgspec.structs.replace(made, seal=sealed(made, key) if key else "")
         write_private(partial / "backup.json", msgspec.json.format(msgspec.json.encode(made)))

@@ -45,6 +45,7 @@ class Restored(Value, frozen=True, kw_only=True):
     backup: BackedUp
     foreign: bool
     problems: list[Problem] = []
+    total: int = 0
     held: list[HeldBack] = []
 
 
@@ -95,7 +96,8 @@ def restore(
                 if one.missing is None
                 for problem in _place(source, db_path.parent, name, one)
             ]
-            found = [*verify(copy, restored, registry, call, full=True).problems, *lost]
+            verified = verify(copy, restored, registry, call, full=True)
+            found = [*verified.problems, *lost]
             if new := [one for one in found if one not in made.problems]:
                 _refuse(new, damaged)
             arrival = Arrival("restored", foreign=foreign, hold=not run_queued)
@@ -108,7 +110,8 @@ def restore(
         shutil.rmtree(tasks, ignore_errors=True)
         remove_database(partial)
         raise
-    return Restored(backup=made, foreign=foreign, problems=found, held=held)
+    total = verified.total + len(lost)
+    return Restored(backup=made, foreign=foreign, problems=found, total=total, held=held)
 
 
 def _arrive(

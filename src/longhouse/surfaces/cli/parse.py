@@ -35,7 +35,7 @@ def find(name: str) -> Command:
     """The declaration of a command; only its own module is imported."""
     if name not in NAMES:
         raise InvalidInput(
-            f"unknown command {name!r}" + _near(name, NAMES),
+            f"unknown command {name!r}" + _meant(name),
             recovery="`longhouse --help` lists the commands; `longhouse call` reaches all others",
         )
     module = importlib.import_module(f"longhouse.surfaces.cli.commands.{name.replace('-', '_')}")
@@ -91,9 +91,12 @@ def _child(line: ParsedLine, word: str) -> Command:
     assert line.command is not None
     child = line.command.child(word)
     if child is None:
+        from longhouse.surfaces.cli.meaning import meant
+
         known = [one.name for one in line.command.children]
         raise InvalidInput(
-            f"{line.name}: unknown command {word!r}" + _near(word, known),
+            f"{line.name}: unknown command {word!r}"
+            + meant(word, line.command.children, line.name),
             recovery=f"use one of: {', '.join(known)}",
         )
     line.path.append(word)
@@ -170,6 +173,12 @@ def _choice(name: str, given: str, choices: tuple[str, ...]) -> None:
         raise InvalidInput(
             f"{name}: {given!r} is not one of {', '.join(choices)}", recovery=f"{say} {choices[0]}"
         )
+
+
+def _meant(name: str) -> str:
+    from longhouse.surfaces.cli.meaning import meant
+
+    return meant(name, [find(one) for one in NAMES])
 
 
 def _near(word: str, words: Iterable[str]) -> str:

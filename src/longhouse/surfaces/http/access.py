@@ -414,10 +414,12 @@ class AccessGate:
             await self._turns.take(ANYONE)
             return None
         authorization = headers.get("authorization")
-        await self._turns.take(self._tokens.last_owner(authorization))
+        local, owner = self._house.db.engine.local, self._tokens.last_owner(authorization)
+        if local or owner == NOBODY:
+            await self._turns.take(owner)
         identity = await self._tokens.identify(authorization)
-        if not self._house.db.engine.local:
-            await self._turns.take(identity.owner, begun=True)  # it waited for a thread
+        if not local:  # the token was looked up on a thread, in turn with those of others
+            await self._turns.take(identity.owner)
         scope[_CALLER] = caller = identity.caller(headers)
         scope[_OWNER] = identity.owner
         caller.turns = self._turns.of(identity.owner)

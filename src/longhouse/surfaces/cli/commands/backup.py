@@ -36,7 +36,7 @@ def run(cli: Cli, folder: str, max_output: int | None = None) -> Shown:
     text = (
         f"{folder}: {many(made.workspaces, 'workspace')}, {size_of(made.bytes)}, "
         f"{many(made.artifacts, 'artifact')}, {many(made.outputs, 'output')} of processes, "
-        + ("verified" if not made.problems else f"with {many(len(made.problems), 'problem')}")
+        + ("verified" if not made.problems else f"with {many(made.total, 'problem')}")
     )
     lines = [text, *(f"damaged  {one.where}: {one.message}" for one in made.problems)]
     lines += [f"without the output of {one}" for one in made.without_output]

@@ -38,7 +38,7 @@ def run(cli: Cli, folder: str, run_queued: bool = False, damaged: bool = False) 
         damaged=damaged,
     )
     found, taken = many(made.backup.workspaces, "workspace"), clock_time(made.backup.taken_at_ms)
-    state = "verified" if not made.problems else f"with {many(len(made.problems), 'problem')}"
+    state = "verified" if not made.problems else f"with {many(made.total, 'problem')}"
     lines = [f"{target}: {found} as of {taken}, {state}"]
     if made.foreign:
         lines.append("this machine did not make that backup, so nothing in it may act here")
