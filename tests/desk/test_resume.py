@@ -190,7 +190,7 @@ def test_without_a_focus_or_with_a_deleted_one_it_says_what_to_do(lh: Lh) -> Non
         refused = lh.envelope(RESUME, **wrong)
         assert refused["error"]["code"] == "UNKNOWN_ID"
         assert lh.run_actions(refused)
-    assert lh.refused(RESUME, task="PLAN-001")["code"] == "INVALID_INPUT"
+    assert lh.envelope(RESUME, task="PLAN-001")["warnings"][-1]["code"] == "UNDERSTOOD"
     widest = lh.envelope(RESUME, task=task, max_chars=200_000, budget_profile="audit")
     assert "BUDGET_MAX_CLAMPED" in [one["code"] for one in widest["warnings"]]
     assert widest["result"]["budget"]["max_chars"] == 80_000

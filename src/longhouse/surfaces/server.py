@@ -52,7 +52,7 @@ IDLE_LOOK_S = 1.0
 LOOPBACK = "127.0.0.1"
 ANY_PORT = 0
 TRY_AGAIN_S = 1.0
-SWITCH_S = 0.0005
+SWITCH_S = 0.0001
 """How long a thread may keep the interpreter while the event loop waits for it."""
 WEAK_TOKEN_CHARS = 16
 
