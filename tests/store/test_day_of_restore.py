@@ -134,8 +134,8 @@ def plain(value: Any, but: frozenset[str]) -> Any:
 
 
 def is_of_a_process(value: Any) -> bool:
-    """Whether this is a fact of `tasks.resume.super` about what runs on this machine."""
-    return isinstance(value, dict) and value.get("about") == "process"
+    """Whether this is a fact of `tasks.resume.super`, or a hit, about what runs on this machine."""
+    return isinstance(value, dict) and "process" in (value.get("about"), value.get("kind"))
 
 
 @contextmanager
