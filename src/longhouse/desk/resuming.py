@@ -46,7 +46,7 @@ from longhouse.memory.types.graph import DiffGraph
 from longhouse.processes.advice import going
 from longhouse.store.tx import Tx
 from longhouse.thinking.context_pack import context_pack
-from longhouse.thinking.cutting import Cut
+from longhouse.thinking.cutting import EngineCut
 from longhouse.thinking.types.reads import PackedContext, ShowContextPack
 from longhouse.work.events import timeline
 from longhouse.work.lookup import entity_of, entity_row, given_id
@@ -272,7 +272,7 @@ def _pack(tx: Tx, scene: Scene, view: View, limits: ViewLimits, *, drafts: bool)
         ),
     )
     del tx.warnings[warned:]
-    if isinstance(tx.rederive, Cut):
+    if isinstance(tx.rederive, EngineCut):
         tx.rederive = tx.rederive.at(
             cards=("records.cards", "records.decisions"), trace="records.trace"
         )

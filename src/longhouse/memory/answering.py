@@ -20,7 +20,7 @@ from longhouse.memory.types.documents import (
     SearchResult,
     ShowDocument,
 )
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.judging import Judge, Judged, in_full
 from longhouse.store.recall.ranking import Weighed
 from longhouse.store.recall.reading import Reader, Union
@@ -28,14 +28,14 @@ from longhouse.store.recall.rebuilding import progress
 from longhouse.store.recall.words import clean, terms
 from longhouse.store.tx import Tx
 
-__all__ = ["Narrowed", "Page", "answer", "lines_of"]
+__all__ = ["HitPage", "Narrowed", "answer", "lines_of"]
 
 _SNIPPET = 280
 _NEIGHBOR = 140
 _TITLE = 160
 
 
-class Page(NamedTuple):
+class HitPage(NamedTuple):
     """What is to be shown: documents, where each stands, and what is to be said about the words."""
 
     hits: list[Judged]
@@ -50,7 +50,7 @@ class Page(NamedTuple):
 def answer(
     tx: Tx,
     req: SearchDocuments,
-    page: Page,
+    page: HitPage,
     judge: Judge,
     reader: Reader,
     weighed: Sequence[Weighed],
@@ -62,7 +62,7 @@ def answer(
         for one, at in zip(page.hits, page.places, strict=False)
     ]
     next_place = page.next_place or (page.places[len(hits) - 1] if page.more and hits else None)
-    look = Look(as_of=req.as_of, branch=req.branch, doc=req.doc)
+    look = Visibility(as_of=req.as_of, branch=req.branch, doc=req.doc)
     unknown = {word: _spelled(tx, reader, near, look) for word, near in page.nearest.items()}
     if not hits or (req.cursor is None and not any(one.whole for one in page.hits)):
         _suggest(tx, req, unknown, counted, empty=not hits)
@@ -173,7 +173,7 @@ def _neighbors(tx: Tx, document: Document, count: int, cut: int) -> list[Neighbo
     ]
 
 
-def _spelled(tx: Tx, reader: Reader, near: Sequence[str], look: Look) -> list[str]:
+def _spelled(tx: Tx, reader: Reader, near: Sequence[str], look: Visibility) -> list[str]:
     """Stems as words that someone wrote and the caller may see."""
     from longhouse.memory.searching import read_documents
 
