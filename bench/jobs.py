@@ -36,6 +36,7 @@ from longhouse.jobs.routing import Need
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Role
 from longhouse.store.queries import Query
+from longhouse.store.recall.room import sql as recall
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import sql as store
 from tools.postgres import Postgres
@@ -140,6 +141,7 @@ class Bare:
             (sql.spec_add, spec),
             (sql.job_add, new | need),
             (sql.leases_active, {"limit": 200}),
+            _indexed(b"\nlook\t88\njob\t40\n001\t40\njob001\t40"),
         )
         taken = {"n": n, "runner_id": "r1", "owner": OWNER, "agent": None, "in_crew": 0}
         taken |= {"expires": NOW + 1, "allow_stale": 0, "identity": None}
@@ -147,9 +149,11 @@ class Bare:
             "claimed", *self.keyed("claim"), (sql.claim_look, taken), (sql.job_claim, taken)
         )
         said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1, "tells": 0}
-        self.commit("progress", *self.keyed("report"), (sql.job_report, fence | said | NOTHING))
+        report = (sql.job_report, fence | said | NOTHING)
+        self.commit("progress", *self.keyed("report"), report, _indexed(b"\nhalf\t08\ndone\t08"))
         end = {"status": "DONE", "failed": 0, "proved": 1, "summary": "done", "refs": "[]"}
-        self.commit("completed", *self.keyed("complete"), (sql.job_end, fence | end | NOTHING))
+        done = (sql.job_end, fence | end | NOTHING)
+        self.commit("completed", *self.keyed("complete"), done, _indexed(b"\ndone\t10"))
 
     def keyed(self, cmd: str) -> list[tuple[Any, dict[str, Any]]]:
         """The extra reads and writes of a call with a key."""
@@ -184,6 +188,12 @@ class Bare:
         execute(store.log_append.sqlite, row)
         execute(store.seq_store.sqlite, {"ws": ws, "seq": seq + 1})
         execute("COMMIT")
+
+
+def _indexed(terms: bytes) -> tuple[Any, dict[str, Any]]:
+    """The row by which search finds what was said."""
+    terms += b"\n\x01all \t01\n\x01kind job\t01\n"
+    return recall.fresh_add, {"part": "job", "terms": terms}
 
 
 def rate(count: int, work: Callable[[], object]) -> Callable[[], float]:

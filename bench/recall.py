@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import psycopg
 
 from bench._harness import interleave, report
 from bench._recall_corpus import facts, lookalikes, questions
-from bench.memory import LARGE, RARE, SMALL, account, calls, fill, open_house
+from bench.memory import LARGE, RARE, SMALL, account, calls, open_house, write
 from longhouse.house import House
 from longhouse.memory.branches import ensure_branch, ensure_document
 from longhouse.memory.room import sql
@@ -30,6 +31,7 @@ from longhouse.store.tx import Tx
 from tools.postgres import Postgres
 
 FIRST, LATER = "first", "later"
+BATCH = 5_000
 _GLUE = "the of and to in a is that it was for on with as be by at this from are".split()  # noqa: SIM905
 _A = "bra cle dor fen gla hib jar kom lus mer nov pra".split()  # noqa: SIM905
 _B = "van ter lin dos mak rup sen tol vib wer zan quo".split()  # noqa: SIM905
@@ -176,8 +178,18 @@ def fill_many(house: House, workspace: str, count: int) -> int:
         append(tx, ((text.seq, bytes_of(text)) for text in texts))
         account(tx, first, len(texts))
 
-    fill(house, workspace, count, add, batch=10_000)
+    for start in range(0, count, BATCH):
+        numbers = range(start, min(start + BATCH, count))
+        write(house, workspace, partial(add, numbers=numbers))
+        vacuum(house)
     return chars
+
+
+def vacuum(house: House) -> None:
+    """Make replaced rows of PostgreSQL reusable, as it does on its own within a minute."""
+    if not house.db.engine.local:
+        with psycopg.connect(house.settings.db, autocommit=True) as db:
+            db.execute("VACUUM ANALYZE")
 
 
 def sizes(house: House, engine: str, large: int) -> None:

@@ -371,3 +371,16 @@ def test_what_shows_nothing_is_not_called_evidence(lh: Lh) -> None:
     about = {one["text"]: one["about"] for one in lh(RESUME)["facts"]}
     assert about["CMD: make test (exit 0) of s:0"] == "evidence"
     assert about["CMD: make it of s:0"] == "unproved"
+
+
+def test_a_resume_names_what_was_written_elsewhere_about_the_same(lh: Lh) -> None:
+    made = lh("tasks.plan.create", title="Shorten the cookie lifetime", kind="task")["id"]
+    lh("vcs.notes.commit", content="The cookie lifetime is set by the proxy.", branch="main")
+    card = {"id": "D-7", "type": "decision", "status": "accepted", "title": "A cookie lasts a day"}
+    lh("think.card", card=card, branch="main")
+    lh("vcs.notes.commit", content="Cookie lifetime: my own note.", target=made)
+    facts = lh("tasks.resume.super", task=made, max_chars=20_000)["facts"]
+    related = [fact for fact in facts if fact["about"] == "related"]
+    assert related[0]["ref"] == "D-7"
+    assert "proxy" in related[1]["text"]
+    assert len(related) == 2

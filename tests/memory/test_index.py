@@ -9,7 +9,7 @@ from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds, Lh
 
 ROWS, FRESH = 4_500, 4_530
-STEPS = {"whole": 1, "many": 20, "sum": 100, "rare": 1_500}
+STEPS = {"whole": 1, "plenty": 20, "sum": 100, "rare": 1_500}
 
 
 def words_of(n: int) -> str:
@@ -34,7 +34,7 @@ def test_the_newest_rows_of_a_word_are_found(lh: Lh) -> None:
 
     def look(tx: Tx) -> None:
         for before in (10**9, FRESH + 1, ROWS - 2_000, 2_001, 1_999, 1_500, 2, 1):
-            for query in (*STEPS, "oldest", "many sum", "nobody", "su*"):
+            for query in (*STEPS, "oldest", "plenty sum", "nobody", "su*"):
                 match = expected(query, before)
                 for limit in (1, 20, 64, 1_000):
                     found = newest_with(tx, ask(query), before=before, limit=limit)

@@ -60,7 +60,10 @@ def test_a_misspelt_word_is_answered_with_the_nearest_that_exist(lh: Lh) -> None
     envelope = lh.envelope("docs.search", text="cokie zzzz")
     result = envelope["result"]
     assert result["unknown"] == {"cokie": ["cookie"], "zzzz": []}
-    assert len(result["hits"]) == 1
+    (hit,) = result["hits"]
+    assert hit["why"] == "1 of 2 words: like cokie"
+    (alone,) = lh("docs.search", text="cokie")["hits"]
+    assert alone["why"] == "has a word like 'cokie'"
     ran = lh.run_actions(envelope)
     assert ran
     assert all(answer.success for answer in ran)

@@ -134,8 +134,8 @@ def plain(value: Any, but: frozenset[str]) -> Any:
 
 
 def is_of_a_process(value: Any) -> bool:
-    """Whether this is a fact of `tasks.resume.super` about what runs on this machine."""
-    return isinstance(value, dict) and value.get("about") == "process"
+    """Whether this is a fact of `tasks.resume.super`, or a hit, about what runs on this machine."""
+    return isinstance(value, dict) and "process" in (value.get("about"), value.get("kind"))
 
 
 @contextmanager
@@ -203,6 +203,7 @@ def test_what_ran_elsewhere_does_not_run_here_whether_or_not_it_is_held(
         task = other("tool.task_status", task_id=ran)["task"]
         assert (task["status"], task["cause"]) == ("exited", "host_lost")
         assert other("open", id="JOB-001")["job"]["status"] == "QUEUED"
+        other("workspace.bind", workspace="acme")
         claimed = Runner(other).claim()
         assert [one["task_id"] for one in claimed] == ([waits] if run_queued else [])
         is_sound(again)

@@ -22,6 +22,7 @@ class Printing:
     def __init__(self, world: World) -> None:
         host = {"runner_id": "runner-1", "host_id": "host-3f9a1c07"}
         world("tool.policy_allow", tool="bash", pattern="make test")
+        world("workspace.bind")
         spawn = {"tool": "bash", "args": {"command": "make test"}}
         self.task = world("tool.task_spawn", **spawn)["task_id"]
         revision = world("tool.task_held", **host)["revision"]

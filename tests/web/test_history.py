@@ -96,6 +96,7 @@ def test_output_of_processes_shows_only_where_processes_are_asked_for(
     spawn = {"tool": "bash", "args": {"command": "make test"}}
     task = world("tool.task_spawn", **spawn)["task_id"]
     host = {"runner_id": "runner-1", "host_id": "host-3f9a1c07"}
+    world("workspace.bind")
     revision = world("tool.task_held", **host)["revision"]
     world("tool.task_claim", revision=revision, **host)
     seq = world("tool.task_status", task_id=task)["task"]["next_seq"]

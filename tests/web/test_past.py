@@ -170,6 +170,7 @@ def test_a_process_shows_what_it_had_printed(world: World, visit: Visit) -> None
     world("tool.policy_allow", tool="bash", pattern="make test")
     spawn = {"tool": "bash", "args": {"command": "make test"}}
     task = world("tool.task_spawn", **spawn)["task_id"]
+    world("workspace.bind")
     runner = Runner(world)  # type: ignore[arg-type]
     runner.claim()
     runner.append(task, running(started_at_ms=1), out(0, "first\n"))

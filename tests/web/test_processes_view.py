@@ -21,6 +21,7 @@ class Host(Runner):
         super().__init__(cast(Any, world))
         self.world = world
         world("tool.policy_allow", tool="bash", pattern="*")
+        world("workspace.bind")
         self.hold()
 
     def begin(self, command: str = "make test", **more: Any) -> str:

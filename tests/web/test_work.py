@@ -72,6 +72,7 @@ def test_a_process_that_proves_a_step_is_checked_again_byte_by_byte(
     world("tool.policy_allow", tool="bash", pattern="make test")
     spawn = {"tool": "bash", "args": {"command": "make test"}}
     process = world("tool.task_spawn", **spawn)["task_id"]
+    world("workspace.bind")
     runner = Runner(world)  # type: ignore[arg-type]
     runner.claim()
     printed = "214 passed\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from longhouse.crew.room import room, sql
 from longhouse.store.engine import Row
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.index import Text
 from longhouse.store.recall.subjects import seqs_in
 from longhouse.store.tx import Tx
@@ -20,7 +20,7 @@ def messages_to_index(tx: Tx, after: int, limit: int) -> list[int]:
 
 
 @room.searchable("message", messages_to_index)
-def read_messages(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+def read_messages(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The messages at these seqs; one that went to several is one thing."""
     here = [seq for seq in seqs_in(tx, seqs, "crew") if look.as_of is None or seq <= look.as_of]
     asked = [tx.ask(sql.message_by_seq, seq=seq) for seq in here]

@@ -15,7 +15,7 @@ from longhouse.jobs.types.radar import RadarRow
 from longhouse.jobs.values import JobUsage
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.lines import cell
-from longhouse.memory.types.documents import Entry
+from longhouse.memory.types.documents import Entry, SearchHit
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.vocabulary import DEAD
 from longhouse.work.radar import Scene
@@ -44,6 +44,7 @@ class Material(NamedTuple):
     evidence: Sequence[ShownReceipt] = ()
     notes: Sequence[Entry] = ()
     branches: Sequence[UnmergedBranch] = ()
+    related: Sequence[SearchHit] = ()
 
 
 def digest(of: Material) -> list[Fact]:
@@ -229,7 +230,8 @@ def _cost(usage: JobUsage | None) -> str:
 def _branches(of: Material) -> Iterator[Fact]:
     for one in of.branches:
         lacking = f"{one.notes} note{'s' * (one.notes > 1)} that {one.base} lacks"
-        yield _fact("branch", f"{one.name} has {lacking}", one.ref, _SHORT)
+        said = f": {one.newest}" if one.newest else ""
+        yield _fact("branch", f"{one.name} has {lacking}{said}", one.ref)
 
 
 def _why(of: Material) -> Iterator[Fact]:
@@ -252,6 +254,18 @@ def _notes(of: Material) -> Iterator[Fact]:
             yield _fact("note", one.content, f"{one.doc}@{one.seq}", _SHORT)
 
 
+def _related(of: Material) -> Iterator[Fact]:
+    """What was written elsewhere, unless another fact has it already."""
+    told: set[str | None] = {one.ref for one in of.branches}
+    told |= {f"{one.doc}@{one.seq}" for one in of.notes}
+    told |= {card.id for card in (*of.cards, *of.decisions)}
+    for one in of.related:
+        if told & {one.ref, one.id} - {None}:
+            continue
+        said = ": ".join(part for part in (one.title, one.text) if part)
+        yield _fact("related", f"{one.type or one.kind} {said}", one.id or one.ref)
+
+
 _ORDER: tuple[tuple[int, Callable[[Material], Iterable[Fact]]], ...] = (
     (2, _work),
     (3, _step),
@@ -268,5 +282,6 @@ _ORDER: tuple[tuple[int, Callable[[Material], Iterable[Fact]]], ...] = (
     (1, _branches),
     (1, _open_cards),
     (1, _notes),
+    (3, _related),
 )
 """The kinds in order of importance, each with how many come first; the rest follow at the end."""

@@ -16,6 +16,7 @@ from longhouse.crew.types.entities import Reservation
 from longhouse.desk.callers import asker
 from longhouse.desk.digest import Material, digest, fact_lines
 from longhouse.desk.lenses import ViewLimits, limits_of, view_of_request
+from longhouse.desk.related import related_to
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.lenses import View
@@ -45,7 +46,7 @@ from longhouse.memory.types.graph import DiffGraph
 from longhouse.processes.advice import going
 from longhouse.store.tx import Tx
 from longhouse.thinking.context_pack import context_pack
-from longhouse.thinking.cutting import Cut
+from longhouse.thinking.cutting import EngineCut
 from longhouse.thinking.types.reads import PackedContext, ShowContextPack
 from longhouse.work.events import timeline
 from longhouse.work.lookup import entity_of, entity_row, given_id
@@ -271,7 +272,7 @@ def _pack(tx: Tx, scene: Scene, view: View, limits: ViewLimits, *, drafts: bool)
         ),
     )
     del tx.warnings[warned:]
-    if isinstance(tx.rederive, Cut):
+    if isinstance(tx.rederive, EngineCut):
         tx.rederive = tx.rederive.at(
             cards=("records.cards", "records.decisions"), trace="records.trace"
         )
@@ -309,6 +310,7 @@ def _material(
         evidence=evidence_of(tx, scene, max(EVIDENCE_LOOKED_AT, limits.evidence)),
         notes=_newest_first(pack.notes.entries),
         branches=_branches(tx, scene),
+        related=related_to(tx, scene),
     )
 
 

@@ -63,6 +63,8 @@ def choose(
         strange, lacks = _misfit(command, {**preset, **args})
         elsewhere = not command.cmd.startswith(f"{tool}.")
         said_so = elsewhere and word.strip().lower().startswith(f"{tool}.")
+        if command.writes and not args:
+            lacks = max(1, lacks)  # a bare word does not say what to change
         ranked.append(((strange, level, said_so, lacks, elsewhere), command, preset))
     if not ranked:
         return None

@@ -9,7 +9,7 @@ import msgspec
 from longhouse.jobs.records import QUIET, STREAM
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.values import job_number
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.subjects import first_of, places_of, subjects_at
 from longhouse.store.tx import Tx
 from longhouse.store.tx import sql as store_sql
@@ -25,7 +25,7 @@ def jobs_to_index(tx: Tx, after: int, limit: int) -> list[int]:
 
 
 @room.searchable("job", jobs_to_index)
-def read_jobs(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+def read_jobs(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The jobs whose events are at these seqs."""
     for job, seq in subjects_at(tx, seqs, STREAM).items():
         row = tx.one(sql.job_one, n=job_number(job)) if job.startswith("JOB-") else None

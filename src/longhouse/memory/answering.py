@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from longhouse.kernel.clock import rfc3339
@@ -20,7 +20,7 @@ from longhouse.memory.types.documents import (
     SearchResult,
     ShowDocument,
 )
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.judging import Judge, Judged, in_full
 from longhouse.store.recall.ranking import Weighed
 from longhouse.store.recall.reading import Reader, Union
@@ -28,14 +28,14 @@ from longhouse.store.recall.rebuilding import progress
 from longhouse.store.recall.words import clean, terms
 from longhouse.store.tx import Tx
 
-__all__ = ["Narrowed", "Page", "answer", "lines_of"]
+__all__ = ["HitPage", "Narrowed", "answer", "lines_of"]
 
 _SNIPPET = 280
 _NEIGHBOR = 140
 _TITLE = 160
 
 
-class Page(NamedTuple):
+class HitPage(NamedTuple):
     """What is to be shown: documents, where each stands, and what is to be said about the words."""
 
     hits: list[Judged]
@@ -50,7 +50,7 @@ class Page(NamedTuple):
 def answer(
     tx: Tx,
     req: SearchDocuments,
-    page: Page,
+    page: HitPage,
     judge: Judge,
     reader: Reader,
     weighed: Sequence[Weighed],
@@ -58,11 +58,11 @@ def answer(
     """The result of a search, with suggestions if it is weak."""
     counted = [one.word.shown for one in weighed if not one.word.extra]
     hits = [
-        _hit(tx, req, judge, one, at, counted)
+        _hit(tx, req, judge, one, at, counted, page.nearest)
         for one, at in zip(page.hits, page.places, strict=False)
     ]
     next_place = page.next_place or (page.places[len(hits) - 1] if page.more and hits else None)
-    look = Look(as_of=req.as_of, branch=req.branch, doc=req.doc)
+    look = Visibility(as_of=req.as_of, branch=req.branch, doc=req.doc)
     unknown = {word: _spelled(tx, reader, near, look) for word, near in page.nearest.items()}
     if not hits or (req.cursor is None and not any(one.whole for one in page.hits)):
         _suggest(tx, req, unknown, counted, empty=not hits)
@@ -103,7 +103,7 @@ def lines_of(result: dict[str, Any]) -> list[str]:
     for word, near in (result.get("unknown") or {}).items():
         lines.append(f"found nowhere: {word}" + (f"; nearest: {', '.join(near)}" if near else ""))
     if result.get("dropped"):
-        lines.append(f"decided nothing: {' '.join(result['dropped'])}")
+        lines.append(f"ignored common words: {' '.join(result['dropped'])}")
     if result.get("bounded"):
         lines.append(f"only the newest mentions considered: {' '.join(result['bounded'])}")
     if result.get("indexed_percent") is not None:
@@ -116,7 +116,13 @@ def _by(instead: str | None) -> str:
 
 
 def _hit(
-    tx: Tx, req: SearchDocuments, judge: Judge, one: Judged, at: int, counted: Sequence[str]
+    tx: Tx,
+    req: SearchDocuments,
+    judge: Judge,
+    one: Judged,
+    at: int,
+    counted: Sequence[str],
+    guessed: Container[str],
 ) -> SearchHit:
     document = one.document
     cut = NOW if req.as_of is None else req.as_of
@@ -137,21 +143,26 @@ def _hit(
         status=document.status,
         gone=document.gone,
         instead=document.instead,
-        why=_why(one, counted),
+        why=_why(one, counted, guessed),
         at=at,
         around=_neighbors(tx, document, req.around, cut) if req.around else None,
     )
 
 
-def _why(one: Judged, counted: Sequence[str]) -> str | None:
+def _why(one: Judged, counted: Sequence[str], guessed: Container[str]) -> str | None:
+    """Why it was found; a guessed word is one found nowhere, in whose place the nearest count."""
     if not counted:
         return None
     if not one.matched:
         return "it replaced what was found"
-    if one.whole:
-        return "all words" if len(counted) > 1 else f"has {counted[0]!r}"
     held = [word for word in counted if word in one.matched]
-    return f"{len(held)} of {len(counted)} words: {', '.join(held)}"
+    near = [word for word in held if word in guessed]
+    if one.whole and not near:
+        return "all words" if len(counted) > 1 else f"has {counted[0]!r}"
+    if near and len(counted) == 1:
+        return f"has a word like {near[0]!r}"
+    said = [f"like {word}" if word in near else word for word in held]
+    return f"{len(held)} of {len(counted)} words: {', '.join(said)}"
 
 
 def _neighbors(tx: Tx, document: Document, count: int, cut: int) -> list[Neighbor] | None:
@@ -173,7 +184,7 @@ def _neighbors(tx: Tx, document: Document, count: int, cut: int) -> list[Neighbo
     ]
 
 
-def _spelled(tx: Tx, reader: Reader, near: Sequence[str], look: Look) -> list[str]:
+def _spelled(tx: Tx, reader: Reader, near: Sequence[str], look: Visibility) -> list[str]:
     """Stems as words that someone wrote and the caller may see."""
     from longhouse.memory.searching import read_documents
 

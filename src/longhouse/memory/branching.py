@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
 from longhouse.memory.branches import (
     ENDLESS,
@@ -70,6 +71,7 @@ class Unmerged(NamedTuple):
     base: str
     ref: str
     notes: int
+    newest: str
 
 
 @room.command(
@@ -270,7 +272,9 @@ def unmerged_branches(tx: Tx, base: str, limit: int) -> list[Unmerged]:
         )
         if notes:
             newest = seq_ref(notes[0]["doc"], notes[0]["seq"])
-            found.append(Unmerged(row["name"], base, newest, len(notes)))
+            found.append(
+                Unmerged(row["name"], base, newest, len(notes), clip(notes[0]["content"], 200))
+            )
     return found
 
 

@@ -13,7 +13,7 @@ from longhouse.memory.names import is_mirror, target_of
 from longhouse.memory.room import room, sql
 from longhouse.store.engine import Row
 from longhouse.store.queries import Query
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.tx import Tx
 
 __all__ = ["entries_to_index", "forget_branch", "nodes_to_index", "read_entries", "read_nodes"]
@@ -35,7 +35,7 @@ def nodes_to_index(tx: Tx, after: int, limit: int) -> list[int]:
 
 
 @room.searchable("entry", entries_to_index)
-def read_entries(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+def read_entries(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The entries at these seqs that the caller sees."""
     rows = tx.all(sql.entries_at, seqs=_json(seqs))
     seen = _seen(tx, look)
@@ -58,7 +58,7 @@ def read_entries(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
 
 
 @room.searchable("node", nodes_to_index)
-def read_nodes(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+def read_nodes(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The nodes at these seqs that the caller sees; replaced ones say by what."""
     rows = tx.all(sql.node_versions_at, seqs=_json(seqs))
     seen = _seen(tx, look)
@@ -116,7 +116,7 @@ def forget_branch(tx: Tx, branch: Branch) -> None:
             remove(tx, [one.text() for one in signed(tx, read, seqs[at : at + 500])])
 
 
-def _seen(tx: Tx, look: Look) -> dict[str, int] | None:
+def _seen(tx: Tx, look: Visibility) -> dict[str, int] | None:
     """The newest visible seq on each branch that the requested branch is built from."""
     if look.branch is None:
         return None
@@ -124,7 +124,7 @@ def _seen(tx: Tx, look: Look) -> dict[str, int] | None:
     return {source.name: source.cut for source in view.sources}
 
 
-def _hidden(row: Row, look: Look, seen: dict[str, int] | None) -> bool:
+def _hidden(row: Row, look: Visibility, seen: dict[str, int] | None) -> bool:
     if look.all:
         return False
     if row["branch"].startswith("deleted@") or (look.doc is not None and row["doc"] != look.doc):
@@ -134,7 +134,7 @@ def _hidden(row: Row, look: Look, seen: dict[str, int] | None) -> bool:
     return look.as_of is not None and row["seq"] > look.as_of
 
 
-def _on_branch(tx: Tx, rows: list[Row], look: Look) -> list[Row]:
+def _on_branch(tx: Tx, rows: list[Row], look: Visibility) -> list[Row]:
     """The versions that the branch shows."""
     assert look.branch is not None
     kept = []
@@ -145,7 +145,7 @@ def _on_branch(tx: Tx, rows: list[Row], look: Look) -> list[Row]:
     return kept
 
 
-def _replaced(tx: Tx, rows: list[Row], look: Look) -> dict[tuple[str, str, str], str]:
+def _replaced(tx: Tx, rows: list[Row], look: Visibility) -> dict[tuple[str, str, str], str]:
     """What replaced each of these nodes, by the edges of the branch they are on."""
     found: dict[tuple[str, str, str], str] = {}
     places = dict.fromkeys((row["branch"], row["doc"]) for row in rows)

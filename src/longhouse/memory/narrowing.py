@@ -12,7 +12,7 @@ from longhouse.kernel.names import nearest
 from longhouse.memory.branches import ENDLESS
 from longhouse.memory.room import sql
 from longhouse.memory.types.documents import SearchDocuments, TargetRef
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.index import mark
 from longhouse.store.recall.index import sql as recall
 from longhouse.store.recall.reading import Reader, as_json
@@ -29,7 +29,7 @@ _PLURAL = {"entry": "note", "doc": "note", "process_task": "process"}
 class Narrowed(NamedTuple):
     """What may be found: between two seqs, with these marks, and as the caller sees it."""
 
-    look: Look
+    look: Visibility
     after: int
     before: int
     marks: tuple[tuple[str, ...], ...] = ()
@@ -82,7 +82,7 @@ def narrowed(tx: Tx, req: SearchDocuments) -> Narrowed:
         path = path.strip("/")
     before = ENDLESS if req.as_of is None else req.as_of + 1
     return Narrowed(
-        look=Look(as_of=req.as_of, branch=req.branch, doc=req.doc),
+        look=Visibility(as_of=req.as_of, branch=req.branch, doc=req.doc),
         after=_since(tx, req.since) if req.since else 0,
         before=before,
         marks=tuple(marks),

@@ -53,7 +53,7 @@ ORDER BY base_seq DESC LIMIT :limit
 
 -- name: branch_unmerged_notes
 -- Notes of a branch that its base has neither as the original nor as a copy, newest first.
-SELECT d.doc, e.seq
+SELECT d.doc, e.seq, e.content
 FROM documents d
 JOIN doc_entries e ON e.doc_id = d.doc_id AND e.kind = 'note'
 LEFT JOIN documents base ON base.branch_id = :base_id AND base.doc = d.doc

@@ -12,13 +12,13 @@ from itertools import islice
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
-from longhouse.memory.answering import Narrowed, Page, answer, lines_of
+from longhouse.memory.answering import HitPage, Narrowed, answer, lines_of
 from longhouse.memory.branches import ENDLESS
 from longhouse.memory.narrowing import narrowed
 from longhouse.memory.replacing import behind_what_replaced
 from longhouse.memory.room import room
 from longhouse.memory.types.documents import SearchDocuments, SearchResult
-from longhouse.store.recall.asking import Asked, parsed
+from longhouse.store.recall.asking import SearchQuery, parsed
 from longhouse.store.recall.documents import Document
 from longhouse.store.recall.judging import Judge, Judged
 from longhouse.store.recall.locating import ask, located
@@ -71,7 +71,7 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
     start = _offset(req)
     ranked = _ranked(tx, judge, [seq for seq, _ in found.ranked], within)
     hits = list(islice(ranked, start, start + req.limit + 1))
-    page = Page(
+    page = HitPage(
         hits=hits[: req.limit],
         more=len(hits) > req.limit,
         places=[_sign(req) * _PLACES + start + at + 1 for at in range(len(hits))],
@@ -140,11 +140,11 @@ def _newest(tx: Tx, req: SearchDocuments, within: Narrowed) -> SearchResult:
             break
         elif looked_at >= _MOST_LOCATED:
             more_from = chunk[-1]
-    asked = Asked((), (), (), ())
+    asked = SearchQuery((), (), (), ())
     words = parsed(" ".join(word for word, _ in query.terms)).words
     judge = Judge(asked, weigh(reader, words, within.before), 30.0, tx.last_seq())
     shown = [Judged(one, 0.0, True, ()) for one in hits[: req.limit]]
-    page = Page(
+    page = HitPage(
         hits=shown,
         more=more_from is not None,
         places=[one.document.seq for one in shown],

@@ -12,7 +12,7 @@ from longhouse.processes.frames import STREAM
 from longhouse.processes.records import number_of
 from longhouse.processes.room import room, sql
 from longhouse.store.engine import Row
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.index import index_part
 from longhouse.store.recall.subjects import first_of, places_of, subjects_at
 from longhouse.store.tx import Tx
@@ -25,7 +25,7 @@ def processes_to_index(tx: Tx, after: int, limit: int) -> list[int]:
 
 
 @room.searchable("process", processes_to_index)
-def read_processes(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+def read_processes(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The processes whose frames are at these seqs."""
     for ref, seq in subjects_at(tx, seqs, STREAM).items():
         row = tx.one(sql.task_one, n=number_of(ref)) if ref.startswith("PROC-") else None

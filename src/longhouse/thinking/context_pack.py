@@ -11,7 +11,7 @@ from longhouse.memory.sequential import derive
 from longhouse.memory.types.graph import Edge
 from longhouse.store.tx import Tx
 from longhouse.thinking.capsules import SMALLEST, TRIM_ENGINE, capsule_of, docs_of, pack_lines
-from longhouse.thinking.cutting import Cut
+from longhouse.thinking.cutting import EngineCut
 from longhouse.thinking.engine.run import Reasoning
 from longhouse.thinking.places import Place, place_of
 from longhouse.thinking.reading import entries_of
@@ -83,7 +83,7 @@ def context_pack(tx: Tx, req: PackLens[Any]) -> PackedContext:
         signals_limit=req.engine_signals_limit,
         actions_limit=req.engine_actions_limit,
     )
-    tx.rederive = Cut(tx, reasoning, cards=("cards",), trace="trace.entries")
+    tx.rederive = EngineCut(tx, reasoning, cards=("cards",), trace="trace.entries")
     empty = not cards and not notes_page.has_more and not notes
     return PackedContext(
         requested={"target": place.target if req.target else None, "ref": req.branch or req.ref},

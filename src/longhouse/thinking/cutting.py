@@ -19,10 +19,10 @@ from longhouse.thinking.selecting import lane_summary
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.types.engine import Engine
 
-__all__ = ["Cut", "rows_at"]
+__all__ = ["EngineCut", "rows_at"]
 
 
-class Cut:
+class EngineCut:
     """Derives a pack's conclusions again; `cards` and `trace` are the paths of their rows."""
 
     def __init__(
@@ -33,9 +33,9 @@ class Cut:
         self._paths = cards, trace
         self._last: tuple[frozenset[str], frozenset[int]] | None = None
 
-    def at(self, *, cards: tuple[str, ...], trace: str | None) -> Cut:
+    def at(self, *, cards: tuple[str, ...], trace: str | None) -> EngineCut:
         """The same for an answer that has the rows elsewhere."""
-        return Cut(self._tx, self._reasoning, cards=cards, trace=trace)
+        return EngineCut(self._tx, self._reasoning, cards=cards, trace=trace)
 
     def __call__(self, result: Doc) -> None:
         """Replace in place what the rows that are left no longer show; add nothing."""

@@ -8,7 +8,7 @@ from longhouse.memory.sequential import derive
 from longhouse.store.tx import Tx
 from longhouse.thinking.capsules import SMALLEST, TRIM_ENGINE, capsule_of, pack_lines
 from longhouse.thinking.context import FRONTIER_TRIM, limits_of
-from longhouse.thinking.cutting import Cut
+from longhouse.thinking.cutting import EngineCut
 from longhouse.thinking.engine.run import Reasoning
 from longhouse.thinking.places import place_of
 from longhouse.thinking.reading import entries_of
@@ -48,7 +48,7 @@ def show_pack(tx: Tx, req: ShowPack) -> ThinkPack:
         signals_limit=req.engine_signals_limit,
         actions_limit=req.engine_actions_limit,
     )
-    tx.rederive = Cut(tx, reasoning, cards=("candidates",), trace=None)
+    tx.rederive = EngineCut(tx, reasoning, cards=("candidates",), trace=None)
     return ThinkPack(
         branch=place.branch,
         graph_doc=place.graph_doc,
@@ -104,7 +104,7 @@ def show_watch(tx: Tx, req: ShowWatch) -> Watch:
         signals_limit=req.engine_signals_limit,
         actions_limit=req.engine_actions_limit,
     )
-    tx.rederive = Cut(tx, reasoning, cards=("candidates",), trace="trace.entries")
+    tx.rederive = EngineCut(tx, reasoning, cards=("candidates",), trace="trace.entries")
     return Watch(
         branch=place.branch,
         graph_doc=place.graph_doc,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from longhouse.store.engine import Row
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.index import index_part
 from longhouse.store.recall.subjects import first_of, places_of, subjects_at
 from longhouse.store.tx import Tx
@@ -26,7 +26,7 @@ def work_to_index(tx: Tx, after: int, limit: int) -> list[int]:
 
 
 @room.searchable("task", work_to_index)
-def read_work(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+def read_work(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The plans and tasks whose events are at these seqs, unless they have changed since."""
     for entity, seq in subjects_at(tx, seqs, STREAM).items():
         if look.as_of is not None and max(places_of(tx, STREAM, entity)) > look.as_of:

@@ -103,9 +103,9 @@ def test_a_character_that_is_not_complete_waits_for_its_end(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("byte", [0x80, 0xF8, 0xFF])
 def test_a_byte_that_begins_no_character_waits_for_nothing(tmp_path: Path, byte: int) -> None:
-    raw = b"ab" + bytes([byte])
+    raw = b"ab. " + bytes([byte])  # after a letter, 0x80 could be a control inside a secret
     found = deltas(log_of(tmp_path, raw), len(raw), last=False)
-    assert [delta.chunk for delta in found] == ["ab\ufffd"]
+    assert [delta.chunk for delta in found] == ["ab. \ufffd"]
 
 
 def test_bytes_that_are_no_text_are_told_by_place_and_length(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class Tasks:
         self.me = {"runner_id": "runner-1", "host_id": HOST}
         for tool in ("bash", "exec"):
             self.call("tool.policy_allow", tool=tool, pty=True, justification="a test")
+        self.call("workspace.bind")  # to this server's project, whose runner this one plays
         self.revision = self.call("tool.task_held", **self.me)["revision"]
 
     def call(self, cmd: str, **args: Any) -> dict[str, Any]:

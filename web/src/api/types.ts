@@ -5504,12 +5504,13 @@ export interface UnbindWorkspace {
   project?: string | null;
 }
 
-/** A branch with notes that its base lacks. */
+/** A branch with notes that its base lacks; `newest` is what the last one says. */
 export interface UnmergedBranch {
   name: string;
   base: string;
   ref: string;
   notes: number;
+  newest?: string | null;
 }
 
 /** Change a queued job; a limit of 0 removes that limit. */

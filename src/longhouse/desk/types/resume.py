@@ -95,12 +95,13 @@ class WaitsFor(Value, frozen=True, kw_only=True):
 
 
 class UnmergedBranch(Value, frozen=True, kw_only=True):
-    """A branch with notes that its base lacks."""
+    """A branch with notes that its base lacks; `newest` is what the last one says."""
 
     name: str
     base: str
     ref: str
     notes: int
+    newest: str | None = None
 
 
 class CardsApart(Value, frozen=True, kw_only=True, rename={"from_": "from"}):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from longhouse.store.artifacts.room import room, sql
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.subjects import subjects_at
 from longhouse.store.tx import Tx
 
@@ -17,13 +17,11 @@ def artifacts_to_index(tx: Tx, after: int, limit: int) -> list[int]:
 
 
 @room.searchable("artifact", artifacts_to_index)
-def read_artifacts(tx: Tx, seqs: Sequence[int], look: Look) -> Iterable[Document]:
+def read_artifacts(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The artifacts that were added at these seqs."""
     for handle in subjects_at(tx, seqs, "artifacts"):
-        row = tx.one(sql.artifact_by_handle, handle=handle)
-        if row is None or row["sealed_at_ms"] != row["created_at_ms"]:
-            continue
-        if look.as_of is None or row["created_seq"] <= look.as_of:
+        row = tx.one(sql.artifact_added, handle=handle)
+        if row is not None and (look.as_of is None or row["created_seq"] <= look.as_of):
             yield Document(
                 kind="artifact",
                 ref=row["handle"],

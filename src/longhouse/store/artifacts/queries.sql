@@ -105,7 +105,12 @@ SELECT CAST(:ws AS INTEGER), COALESCE(SUM(stored), 0) FROM artifacts WHERE ws = 
 ON CONFLICT (ws) DO UPDATE SET bytes = excluded.bytes
 
 -- name: artifacts_from
--- Where artifacts were added whole, above a seq, for indexing.
-SELECT created_seq FROM artifacts
-WHERE ws = :ws AND created_seq > :after AND sealed_at_ms = created_at_ms
-ORDER BY created_seq LIMIT :limit
+-- Where artifacts were added whole, above a seq, for indexing: a log that grew is not one of them.
+SELECT a.created_seq FROM artifacts AS a JOIN log AS l ON l.ws = a.ws AND l.seq = a.created_seq
+WHERE a.ws = :ws AND a.created_seq > :after AND l.kind = 'added'
+ORDER BY a.created_seq LIMIT :limit
+
+-- name: artifact_added
+-- An artifact that was added whole.
+SELECT a.* FROM artifacts AS a JOIN log AS l ON l.ws = a.ws AND l.seq = a.created_seq
+WHERE a.ws = :ws AND a.handle = :handle AND l.kind = 'added'

@@ -15,7 +15,7 @@ from longhouse.store.recall.stems import stem
 from longhouse.store.recall.synonyms import synonyms
 from longhouse.store.recall.words import STOP, folded, terms, wanted, wholes
 
-__all__ = ["Asked", "Word", "parsed"]
+__all__ = ["SearchQuery", "Word", "parsed"]
 
 _PIECE = re.compile(r'(?<!\S)(-?)"([^"]*)"|(\S+)')
 _BARE = re.compile(r"[^\W_]")
@@ -37,7 +37,7 @@ class Word(NamedTuple):
     extra: bool = False
 
 
-class Asked(NamedTuple):
+class SearchQuery(NamedTuple):
     """A query: its words, phrases that must be there, words that must not, and those left out."""
 
     words: tuple[Word, ...]
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
     dropped: tuple[str, ...]
 
 
-def parsed(text: str) -> Asked:
+def parsed(text: str) -> SearchQuery:
     """The query in this text, or InvalidInput if it holds no word to look for."""
     found: dict[str, Word] = {}
     excluded: dict[str, Word] = {}
@@ -74,7 +74,7 @@ def parsed(text: str) -> Asked:
         )
     words = _joined(text, list(found.values()))
     dropped.update(dict.fromkeys(word.shown for word in words[_MOST:]))
-    return Asked(
+    return SearchQuery(
         tuple(words[:_MOST]), tuple(phrases[:8]), tuple(excluded.values())[:_MOST], tuple(dropped)
     )
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from longhouse.store.recall.index import Text
 
-__all__ = ["Document", "Look"]
+__all__ = ["Document", "Visibility"]
 
 
-class Look(NamedTuple):
+class Visibility(NamedTuple):
     """What a search may see: the state as of a seq, one branch, one document; None means all.
 
     With `all`, as for indexing, every version on every branch is read.

@@ -14,7 +14,7 @@ from longhouse.kernel.effort import spend
 from longhouse.kernel.lines import one_line
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.trim import clip_text
-from longhouse.store.recall.asking import Asked
+from longhouse.store.recall.asking import SearchQuery
 from longhouse.store.recall.documents import Document
 from longhouse.store.recall.ranking import IN_EXTRA, IN_TITLE, K1, B, Weighed
 from longhouse.store.recall.words import clean, folded, terms, words
@@ -44,7 +44,7 @@ class Judge:
     """Judges documents by one query."""
 
     def __init__(
-        self, asked: Asked, weighed: Sequence[Weighed], average: float, last_seq: int
+        self, asked: SearchQuery, weighed: Sequence[Weighed], average: float, last_seq: int
     ) -> None:
         self._asked = asked
         self._weighed = weighed

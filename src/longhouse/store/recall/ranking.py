@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from longhouse.kernel.effort import spend
-from longhouse.store.recall.asking import Asked, Word
+from longhouse.store.recall.asking import SearchQuery, Word
 from longhouse.store.recall.index import EXTRA, TITLE
 from longhouse.store.recall.postings import BLOCK, unpacked
 from longhouse.store.recall.reading import Reader, Union, shared, within
@@ -88,7 +88,7 @@ def _idf(docs: int, found: int) -> float:
 
 def candidates(
     reader: Reader,
-    asked: Asked,
+    asked: SearchQuery,
     weighed: Sequence[Weighed],
     *,
     before: int,

@@ -16,13 +16,13 @@ from longhouse.store.recall.index import ENDLESS, mark, sql
 from longhouse.store.recall.postings import unpacked
 from longhouse.store.tx import Tx
 
-__all__ = ["ALL", "Block", "Reader", "Union", "shared"]
+__all__ = ["ALL", "Postings", "Reader", "Union", "shared"]
 
 ALL = mark("all")
 _MOST_TERMS = 64
 
 
-class Block(NamedTuple):
+class Postings(NamedTuple):
     """Some documents of a term, in ascending order, and their bytes."""
 
     seqs: list[int]
@@ -43,7 +43,7 @@ class Reader:
         self.todo: str | None = state["todo"] if state else None
         self.loaded = 0
 
-    def fresh(self, term: str) -> Block:
+    def fresh(self, term: str) -> Postings:
         """The documents of a term that are not folded yet."""
         looked_for = b"\n%s\t" % term.encode()
         seqs: list[int] = []
@@ -58,7 +58,7 @@ class Reader:
             else:
                 seqs.append(seq)
                 said.append(byte)
-        return Block(seqs, bytes(said))
+        return Postings(seqs, bytes(said))
 
     def holds(self, term: str) -> bool:
         """Whether any document has the term."""

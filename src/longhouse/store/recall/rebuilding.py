@@ -14,21 +14,30 @@ import msgspec
 
 from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.values import Value
-from longhouse.store.recall.documents import Document, Look
+from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.folding import append, fold
 from longhouse.store.recall.index import bytes_of
 from longhouse.store.recall.reading import as_json
 from longhouse.store.recall.room import room, sql
 from longhouse.store.tx import Tx
 
-__all__ = ["Todo", "catch_up", "documents_at", "progress", "rebuild", "signed", "start", "step"]
+__all__ = [
+    "Remaining",
+    "catch_up",
+    "documents_at",
+    "progress",
+    "rebuild",
+    "signed",
+    "start",
+    "step",
+]
 
 _PAGE = 300
 _TURN = 20
-EVERYTHING = Look(all=True)
+EVERYTHING = Visibility(all=True)
 
 
-class Todo(Value, frozen=True, kw_only=True):
+class Remaining(Value, frozen=True, kw_only=True):
     """What is left: everything above `after`, up to `upto`."""
 
     upto: int | None = None
@@ -57,15 +66,15 @@ def start(tx: Tx) -> None:
     """Empty the index; `step` fills it again."""
     for query in (sql.blocks_clear, sql.fresh_clear):
         tx.run(query)
-    tx.run(sql.state_reset, todo=_encoded(Todo(upto=tx.last_seq())))
+    tx.run(sql.state_reset, todo=_encoded(Remaining(upto=tx.last_seq())))
 
 
-def todo_of(tx: Tx) -> Todo | None:
+def todo_of(tx: Tx) -> Remaining | None:
     """What is left to do; None if the index is complete."""
     state = tx.one(sql.state_now)
     if state is None or state["todo"] is None:
         return None
-    return msgspec.json.decode(state["todo"], type=Todo)
+    return msgspec.json.decode(state["todo"], type=Remaining)
 
 
 def progress(tx: Tx) -> tuple[int, int] | None:
@@ -88,7 +97,7 @@ def step(tx: Tx) -> bool:
         tx.run(sql.state_todo, todo=None)
         fold(tx)
         return True
-    tx.run(sql.state_todo, todo=_encoded(Todo(upto=upto, after=after)))
+    tx.run(sql.state_todo, todo=_encoded(Remaining(upto=upto, after=after)))
     return False
 
 
@@ -122,5 +131,5 @@ def signed(
     return [one if one.author else one._replace(author=authors.get(one.seq)) for one in found]
 
 
-def _encoded(todo: Todo) -> str:
+def _encoded(todo: Remaining) -> str:
     return msgspec.json.encode(todo).decode()

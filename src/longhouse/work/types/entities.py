@@ -39,9 +39,22 @@ __all__ = [
     "TaskId",
 ]
 
-PlanId = Annotated[str, Meta(pattern=r"\APLAN-[0-9]{3,15}\Z", examples=["PLAN-001"])]
-TaskId = Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,15}\Z", examples=["TASK-001"])]
-StepId = Annotated[str, Meta(pattern=r"\ASTEP-[0-9A-F]{8,15}\Z", examples=["STEP-00000001"])]
+PlanId = Annotated[
+    str,
+    Meta(pattern=r"\APLAN-[0-9]{3,15}\Z", title="an id like PLAN-001", examples=["PLAN-001"]),
+]
+TaskId = Annotated[
+    str,
+    Meta(pattern=r"\ATASK-[0-9]{3,15}\Z", title="an id like TASK-001", examples=["TASK-001"]),
+]
+StepId = Annotated[
+    str,
+    Meta(
+        pattern=r"\ASTEP-[0-9A-F]{8,15}\Z",
+        title="an id like STEP-00000001",
+        examples=["STEP-00000001"],
+    ),
+]
 StepPath = Annotated[
     str,
     Meta(
