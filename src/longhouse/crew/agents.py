@@ -89,8 +89,9 @@ def acting(
 ) -> Row:
     """The identity that acts: it exists, has not retired, and its token was passed.
 
-    A connection that has proved to be it needs neither its name nor its token. Acting is a sign of life and renews the identity's reservations. From here on the log records
-    this identity as the actor, whatever the caller calls itself.
+    A connection that has proved to be it needs neither its name nor its token. Acting is a sign of
+    life and renews the identity's reservations. From here on the log records this identity as the
+    actor, whatever the caller calls itself.
     """
     known, proof = _with_proof(tx, named_or_own(tx, agent_id), token, error)
     name = known["agent_id"]
@@ -104,9 +105,7 @@ def acting(
                 connection=on_connection(tx, name, known["connection"]),
                 now=tx.now_ms,
             ),
-            tx.ask(
-                sql.reservations_renew, agent_id=name, token_digest=proof, now=tx.now_ms
-            ),
+            tx.ask(sql.reservations_renew, agent_id=name, token_digest=proof, now=tx.now_ms),
         ]
     )
     if not seen:

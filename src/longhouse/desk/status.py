@@ -246,8 +246,9 @@ def _briefer(value: Any) -> dict[str, Any] | None:
     if not isinstance(waiting, dict):
         return None
     long = next((name for name in ("why", "fix") if name in waiting), None)
-    if long is None:  # nothing runs: that is the least to say
-        return {k: v for k, v in value.items() if k != "running"} if value.get("running") == 0 else None
+    if long is None:  # that nothing runs is the least to say
+        rest = {name: one for name, one in value.items() if name != "running"}
+        return rest if value.get("running") == 0 else None
     return {**value, "waiting": {name: one for name, one in waiting.items() if name != long}}
 
 

@@ -87,7 +87,7 @@ def _guessed(
         raise unclear(error, meant, {**beside, **args})
     command, given = found
     if other := elsewhere(registry, command, word, given):
-        error.hints = [{"kind": "nearest", "field": part, "nearest": other.cmd}]
+        error.hints = ({"kind": "nearest", "field": part, "nearest": other.cmd},)
         error.recovery = f"use the tool {other.portal!r} with {other.how}"
         raise error
     kept = {k: v for k, v in envelope.items() if k in _ENVELOPE}

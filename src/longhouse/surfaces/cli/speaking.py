@@ -112,7 +112,7 @@ def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | No
     return _as_flags(message, line.command), fix
 
 
-def _as_flags(text: str, command: Command) -> str:
+def _as_flags(text: str, command: Command | None) -> str:
     """A sentence with the command's flags in place of the arguments that it names with values."""
 
     def said(found: re.Match[str]) -> str:

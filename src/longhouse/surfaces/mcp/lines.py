@@ -56,9 +56,7 @@ _call = msgspec.json.Decoder(_Call)
 _cancellation = msgspec.json.Decoder(_Cancellation)
 
 
-def preferred(
-    caller: Caller, tool: str, arguments: dict[str, Any] | None
-) -> dict[str, Any] | None:
+def preferred(caller: Caller, tool: str, arguments: dict[str, Any] | None) -> dict[str, Any] | None:
     """The arguments of a tool call in the format that the caller's session prefers."""
     lines = caller.session is not None and caller.session.lines
     return catalog().in_lines(tool, arguments) if lines else arguments

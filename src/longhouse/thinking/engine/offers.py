@@ -79,9 +79,7 @@ class Offers:
     def _call(self, request: Request, why: str, priority: str) -> dict[str, Any]:
         suggestion = Suggestion(request, why, priority=priority)
         registry, workspace = self._tx.facts.registry, self._tx.workspace
-        made: dict[str, Any] = msgspec.to_builtins(
-            action_for(registry, workspace, suggestion)
-        )
+        made: dict[str, Any] = msgspec.to_builtins(action_for(registry, workspace, suggestion))
         return made
 
     def _disclosure(self, tiers: set[str]) -> list[dict[str, Any]]:

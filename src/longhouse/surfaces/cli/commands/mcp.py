@@ -54,7 +54,12 @@ command = Command(
         Flag("embedded", "serve from this process and leave nothing in the background"),
         Flag("client", "whose token to use (default: other)", "CLIENT", choices=CLIENTS),
         Flag("role", "limit this session to this role", "ROLE", choices=ROLES),
-        Flag("format", "how reads are answered that do not say it (default: json)", "FORMAT", choices=FORMATS),
+        Flag(
+            "format",
+            "how reads are answered that do not say it (default: json)",
+            "FORMAT",
+            choices=FORMATS,
+        ),
         Flag("agent-token-file", "use the token in this file, written by a runner", "FILE"),
     ],
     run=run,
