@@ -47,3 +47,20 @@ def test_who_is_no_one_is_told_to_register(lh: Lh) -> None:
             [{"kind": "missing_required", "field": "agent"}],
         )
         assert "agents.register" in error["recovery"]
+
+
+def test_the_mail_that_status_offers_can_be_read_by_whoever_is_offered_it(lh: Lh) -> None:
+    lh("tasks.macro.start", task_title="Pay", steps=["one"])
+    one, two = client(lh, "one"), client(lh, "two")
+    ada = registered(one, "ada")
+    registered(two, "bob")
+    two("agents.send", to="ada", subject="Which?", body="Which card?", bead_id="TASK-001")
+    for caller, proof in ((one, {}), (lh, ada)):
+        answer = caller("status", view="full", **proof)
+        assert answer["inbox"]["unread"] == 1
+    bound = one._lh.house.call("status", {}, one.caller).envelope["actions"]
+    loose = lh.portal("status", **ada).envelope["actions"]
+    assert [a["args"]["args"].get("agent") for a in (bound[0], loose[0])] == [None, "ada"]
+    for actions, caller in ((bound, one), (loose, lh)):
+        given = {k: v for k, v in actions[0]["args"]["args"].items() if k != "workspace"}
+        assert caller("agents.inbox", **given)["count"] == 1

@@ -27,14 +27,16 @@ def who_is_here(tx: Tx) -> Advice:
 @room.advises
 def mail_waits(tx: Tx) -> Advice:
     """Report an agent's own messages, or to other callers those that wait to be accepted."""
-    if not tx.actor or not tx.one(sql.agent_by_id, agent_id=tx.actor):
+    known = tx.one(sql.agent_by_id, agent_id=tx.actor) if tx.actor else None
+    if known is None or not tx.actor:
         return _of_everybody(tx)
     inbox = inbox_of(tx, tx.actor)
     if inbox is None:
         return Advice()
     from longhouse.crew.types.mail import Inbox  # `status` rarely needs it
 
-    own = None if tx.by.agent == tx.actor else tx.actor  # a connection knows who it is
+    bound = tx.by.connection is not None and known["connection"] == tx.by.connection
+    own = None if bound else tx.actor  # a connection knows who it is
     return Advice(
         f"inbox(unread={inbox['unread']},due={inbox['due']})",
         {"inbox": inbox},

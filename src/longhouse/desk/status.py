@@ -260,7 +260,7 @@ def _shortened(shown: dict[str, Any], longest: int) -> dict[str, Any]:
     if inbox := left.get("inbox"):
         left["inbox"] = {name: inbox[name] for name in ("unread", "due") if name in inbox}
     if job := left.get("job"):
-        said = clip(job.said, longest) if job.said else None
+        said = clip(job.said, TITLES[0]) if job.said else None
         title = None if said else clip(job.title, longest)
         left["job"] = JobLine(
             id=job.id, status=job.status, marker=job.marker, said=said, title=title

@@ -163,7 +163,7 @@ def test_what_up_prints_for_clients_starts_us_from_anywhere(sh: Shell, tmp_path:
     claude = shlex.split(clients["claude_code"])
     argv = [codex["command"], *codex["args"]]
     anyone = [other["command"], *other["args"]]
-    assert argv == [*anyone, "--client", "codex"]
+    assert argv == [*anyone, "--format", "lines", "--client", "codex"]
     assert claude[claude.index("--") + 1 :] == [*anyone, "--client", "claude-code"]
     hello = {
         "jsonrpc": "2.0",
