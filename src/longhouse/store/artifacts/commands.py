@@ -164,7 +164,7 @@ def add_artifact(tx: Tx, req: AddArtifact, blob: Blob) -> ArtifactAdded:
 @room.opens(
     "artifact",
     r"artifact:[0-9a-f]{8,64}|ART-[0-9]{3,12}",
-    "an artifact, like artifact:2cf24dba5fb0,",
+    "an artifact, like artifact:2cf24dba5fb0 or by its id",
     "ART-001",
 )
 def open_artifact(tx: Tx, req: object, match: re.Match[str]) -> ArtifactShown:
