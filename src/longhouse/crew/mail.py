@@ -249,7 +249,7 @@ def _mark(
         touch(tx, row["bead_id"], agent, unread=-int(seen), due=-int(answered))
         if accepted and row["category"] == "HANDOFF":
             _take_over(tx, row["bead_id"], row["from_agent"], agent)
-    return MessageMarked(message=message_from(row))
+    return MessageMarked(message=message_from(row), seq=tx.last_seq())
 
 
 def _take_over(tx: Tx, bead_id: str, giver: str, taker: str) -> None:

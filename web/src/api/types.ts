@@ -3044,6 +3044,7 @@ export interface MessageJob {
 
 export interface MessageMarked {
   message: Message;
+  seq: number;
 }
 
 export interface MessageOpened {

@@ -67,12 +67,14 @@ async function persist<C extends Cmd>(cmd: C, args: Args<C>): Promise<Result<C>>
 
 /** The seq of a write: that of its event or its last message, otherwise the end of the log. */
 function seqOf(result: unknown): number {
-  const { event, messages, message } = result as {
+  const { event, messages, message, seq } = result as {
     event?: { seq?: number } | null;
     messages?: { seq: number }[];
-    message?: { seq: number };
+    message?: unknown;
+    seq?: number;
   };
-  return event?.seq ?? messages?.at(-1)?.seq ?? (message ? log.head + 1 : log.head);
+  // A message keeps the seq at which it was sent; that of its mark is the result's own.
+  return event?.seq ?? messages?.at(-1)?.seq ?? (message && seq ? seq : log.head);
 }
 
 /** The acts that a read up to `at` does not include yet, by subject. */

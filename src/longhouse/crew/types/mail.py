@@ -107,6 +107,8 @@ class Ack(Request["MessageMarked"], frozen=True, kw_only=True):
 
 class MessageMarked(Result, frozen=True, kw_only=True):
     message: Message
+    seq: Seq
+    """The end of the log: whoever has read up to it has seen the mark."""
 
 
 class MessageOpened(Result, frozen=True, kw_only=True):
