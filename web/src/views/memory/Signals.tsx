@@ -18,6 +18,7 @@ const TONES: Record<Signal["severity"], Tone> = {
   info: "info",
 };
 const MOST = 20;
+const EVIDENCE = "CMD: the command you ran\nLINK: where its output is\nSaw: what it showed";
 /** Read-only calls; the page shows their content anyway. */
 const READS = new Set(["think.playbook", "system.cmd.list"]);
 
@@ -124,7 +125,8 @@ function Offer(props: {
       await act(cmd, subjectOf(action), `${action.title}: done`, given as never);
     }
   };
-  const template = calls.map((call) => cardOf(call.args)?.text).find(Boolean);
+  const asked = lacks.length > 0;
+  const kind = calls.map((call) => cardOf(call.args)?.type).find(Boolean);
   return (
     <>
       {done?.state === "refused" && done.error && (
@@ -134,10 +136,10 @@ function Offer(props: {
         <p className="small" role="status">
           {done.state === "sending" ? `${action.title}: saving…` : done.said}
         </p>
-      ) : writing && template ? (
+      ) : writing ? (
         <Fill
           place={`signal.${subjectOf(action)}`}
-          template={template}
+          example={kind === "evidence" ? EVIDENCE : ""}
           title={action.title}
           send={send}
         />
@@ -146,7 +148,7 @@ function Offer(props: {
           <button
             type="button"
             className="button"
-            onClick={() => (template ? write(true) : void send(null).catch(() => {}))}
+            onClick={() => (asked ? write(true) : void send(null).catch(() => {}))}
           >
             {action.title}
           </button>
@@ -157,19 +159,19 @@ function Offer(props: {
   );
 }
 
-function cardOf(args: Call["args"]): { text?: string } | undefined {
-  return args.card as { text?: string } | undefined;
+function cardOf(args: Call["args"]): { type?: string } | undefined {
+  return args.card as { type?: string } | undefined;
 }
 
-/** A template whose blanks the user fills in. */
+/** What only the user can say. */
 function Fill(props: {
   place: string;
-  template: string;
+  example: string;
   title: string;
   send: (text: string) => Promise<void>;
 }) {
   const draft = useDraft(props.place);
-  const [text, write] = useState(draft.text || props.template);
+  const [text, write] = useState(draft.text);
   return (
     <form
       className={styles.main}
@@ -185,6 +187,7 @@ function Fill(props: {
         className="field"
         aria-label={props.title}
         rows={4}
+        placeholder={props.example}
         value={text}
         onChange={(event) => {
           write(event.target.value);
@@ -192,17 +195,9 @@ function Fill(props: {
         }}
       />
       <p className="row">
-        <button
-          type="submit"
-          className="button"
-          data-kind="main"
-          disabled={!text.trim() || text.includes("<fill:")}
-        >
+        <button type="submit" className="button" data-kind="main" disabled={!text.trim()}>
           Save
         </button>
-        {text.includes("<fill:") && (
-          <span className="small soft">Replace each {"<fill: …>"} with what you know.</span>
-        )}
       </p>
     </form>
   );
