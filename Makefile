@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Many tests wait for other processes, so more of them run at a time than there are cores.
-JOBS   ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
+JOBS   ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
 ARGS   ?=
 
 VENV := .venv
