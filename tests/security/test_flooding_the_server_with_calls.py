@@ -193,16 +193,16 @@ async def test_a_commit_wakes_the_loop_once_however_many_calls_wait(
     stirred: list[str] = []
     stir = Waits._stir
 
-    def noted(self: Waits, workspace: str, seq: int) -> None:
+    def noted(self: Waits, workspace: str, seq: int, rows: Any) -> None:
         stirred.append(workspace)
-        stir(self, workspace, seq)
+        stir(self, workspace, seq, rows)
 
     monkeypatch.setattr(Waits, "_stir", noted)
     turns = NotedTurns()
 
     async def wait(owner: str) -> Any:
         caller = Caller(Role.AGENT, owner=owner, turns=turns.of(owner))
-        ask = {"job": "JOB-001", "timeout_ms": 25_000}
+        ask = {"job": "JOB-001", "until": "end", "timeout_ms": 25_000}
         return await house.dispatcher.call_async("jobs.wait", ask, caller)
 
     def all_wait() -> bool:
@@ -211,7 +211,7 @@ async def test_a_commit_wakes_the_loop_once_however_many_calls_wait(
     waiting = [asyncio.create_task(wait(who)) for who in ["busy"] * 20 + ["calm"]]
     while not all_wait():  # noqa: ASYNC110  (the calls tell nobody)
         await asyncio.sleep(0)
-    house.call("vcs.notes.commit", {"content": "not what they wait for"})
+    house.call("jobs.message", {"job": "JOB-001", "message": "not its end"})
     while not stirred or turns._waiting or not all_wait():  # noqa: ASYNC110
         await asyncio.sleep(0)
     assert stirred == ["acme"]

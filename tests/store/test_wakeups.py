@@ -8,9 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
+from longhouse.kernel.errors import InternalError
 from longhouse.store import wakeups
 from longhouse.store.database import Database
+from longhouse.store.engine import Heard
 from longhouse.store.tx import Tx
+from longhouse.store.wakeups import Concern
 from tests.store.kit import CALL, WS, child, put
 
 SOON_S = 20.0
@@ -25,7 +28,7 @@ def no_looking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_waiter_hears_of_a_commit_in_its_own_process(db: Database) -> None:
     seqs: list[int] = []
-    end = db.wakeups.listen(lambda _workspace, seq: seqs.append(seq))
+    end = db.wakeups.listen(lambda _workspace, seq, _rows: seqs.append(seq))
     writer = threading.Thread(target=db.write, args=(WS, put("a"), CALL))
     writer.start()
     assert db.wakeups.wait(WS, 0, SOON_S)
@@ -49,7 +52,7 @@ def test_a_waiter_hears_of_commits_in_another_process(db: Database, where: str) 
     assert writer.stdout is not None
     assert writer.stdout.readline() == "ready\n"
     heard: list[int] = []
-    db.wakeups.listen(lambda _workspace, seq: heard.append(seq))
+    db.wakeups.listen(lambda _workspace, seq, _rows: heard.append(seq))
     db.write("another", put("x"), CALL)
     assert db.wakeups.wait("another", 0, SOON_S)
     writer.stdin.write("go\n")
@@ -110,6 +113,9 @@ def test_a_lost_signal_is_made_up_for_by_looking(
 
         def drain(self) -> None: ...
 
+        def heard(self) -> Heard:
+            return Heard(0, 0)
+
         def close(self) -> None:
             for end in (self._never, self._writing):
                 os.close(end)
@@ -147,11 +153,11 @@ def test_a_listener_that_raises_harms_neither_the_write_nor_other_listeners(
 ) -> None:
     heard: list[int] = []
 
-    def broken(_workspace: str, _seq: int) -> None:
+    def broken(_workspace: str, _seq: int, _rows: object) -> None:
         raise ValueError
 
     db.wakeups.listen(broken)
-    db.wakeups.listen(lambda _workspace, seq: heard.append(seq))
+    db.wakeups.listen(lambda _workspace, seq, _rows: heard.append(seq))
 
     def work(tx: Tx) -> int:
         return tx.append("keys", "a", "put")
@@ -176,3 +182,88 @@ def test_closing_is_safe_however_soon_the_listening_thread_ends(
     db.close()
     db.wakeups.close()
     assert not ear.is_alive()
+
+
+def sleeping(
+    db: Database, concern: Concern
+) -> tuple[threading.Thread, list[bool], wakeups._Sleeper]:
+    """A thread that waits for this, and has begun to."""
+    woken: list[bool] = []
+    knocks = db.wakeups.knocks
+
+    def wait() -> None:
+        woken.append(db.wakeups.wait(WS, 0, SOON_S, concern, knocks))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    for _ in range(2_000):
+        if db.wakeups._sleepers or woken:
+            break
+        thread.join(0.005)
+    (me,) = db.wakeups._sleepers
+    return thread, woken, me
+
+
+@pytest.mark.parametrize(
+    "concern",
+    [
+        Concern(subjects=("b",)),
+        Concern(streams=("others",)),
+        Concern(besides=("put",)),
+    ],
+)
+def test_a_commit_about_something_else_wakes_no_one(
+    db: Database, concern: Concern, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of its own commits a process knows what they are about; this one must not look for others'.
+    monkeypatch.setattr(db.wakeups, "_catch_up", lambda: None)
+    thread, woken, me = sleeping(db, concern)
+    db.write(WS, put("a"), CALL)
+    assert not me.woken
+    db.write(WS, lambda tx: tx.append("others", "b", "said"), CALL)
+    thread.join()
+    assert woken == [True]
+
+
+def test_numbers_that_no_row_explains_wake_everyone(db: Database) -> None:
+    thread, woken, _ = sleeping(db, Concern(subjects=("b",)))
+    db.write(WS, lambda tx: (tx.append("keys", "a", "put"), tx.seqs(3)), CALL)
+    thread.join()
+    assert woken == [True]
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["own", "other"])
+def test_a_knock_wakes_those_who_answer_to_it_though_nothing_is_logged(
+    new_db: Callable[..., Database], same: bool
+) -> None:
+    one = new_db()
+    two = one if same else new_db()
+    one.write(WS, lambda tx: tx.last_seq(), CALL)
+    one.wakeups.wait(WS, 0, 0.01)  # starts to listen, which counts as a knock
+    assert one.wakeups.wait(WS, 0, SOON_S, Concern(knocks=("door",)), 0)
+    thread, woken, me = sleeping(one, Concern(subjects=(), knocks=("door",)))
+    if same:
+        two.write(WS, lambda tx: tx.knock("window"), CALL)
+        assert not me.woken
+    two.write(WS, lambda tx: tx.knock("door"), CALL)
+    thread.join()
+    assert woken == [True]
+    assert one.read(WS, lambda tx: tx.last_seq(), CALL) == 0
+
+
+def test_a_knock_before_the_wait_began_is_not_missed(db: Database) -> None:
+    seen = db.wakeups.knocks
+    db.write(WS, lambda tx: tx.knock("door"), CALL)
+    assert db.wakeups.wait(WS, 0, SOON_S, Concern(knocks=("door",)), seen)
+
+
+def test_a_write_that_fails_does_not_knock(db: Database) -> None:
+    seen = db.wakeups.knocks
+
+    def work(tx: Tx) -> None:
+        tx.knock("door")
+        raise ValueError
+
+    with pytest.raises(InternalError):
+        db.write(WS, work, CALL)
+    assert db.wakeups.knocks == seen

@@ -15,6 +15,7 @@ from longhouse.kernel.standing import PERSON
 from longhouse.kernel.values import Request
 from longhouse.store.sequence import sql
 from longhouse.store.tx import Call, Refused, Tx, Wait
+from longhouse.store.wakeups import ANYTHING
 
 if TYPE_CHECKING:
     import asyncio
@@ -164,7 +165,9 @@ class Prepared:
         "command",
         "common",
         "deadline",
+        "knocks",
         "made_ahead",
+        "on",
         "request",
         "seen",
         "started",
@@ -198,6 +201,10 @@ class Prepared:
         """A name that the caller claims as its own, to be checked inside the transaction."""
         self.deadline: float | None = None
         self.seen = 0
+        self.on = ANYTHING
+        """What a waiting call is about."""
+        self.knocks = 0
+        """How many knocks there had been before the handler looked."""
         self.made_ahead: tuple[Any, ...] = ()
         self.taught: dict[str, Any] | None = None
         """The warning that teaches the right names, if others were understood."""

@@ -94,7 +94,8 @@ class Dispatcher:
             prepared = self._prepare(cmd, args, caller, started, lessons)
             outcome = self._run(prepared, prepared.call)
             while left_s := prepared.wait_left(outcome):
-                self.db.wakeups.wait(prepared.workspace, prepared.seen, left_s)
+                seen, on, knocks = prepared.seen, prepared.on, prepared.knocks
+                self.db.wakeups.wait(prepared.workspace, seen, left_s, on, knocks)
                 outcome = self._run(prepared, self._again(prepared))
             return self._finish(prepared, outcome)
         except Exception as error:
@@ -317,7 +318,7 @@ class Dispatcher:
         if isinstance(result, Refused):
             return result
         if isinstance(result, Wait):
-            outcome.wait, prepared.seen = result, tx.last_seq()
+            outcome.wait, prepared.seen, prepared.on = result, tx.last_seq(), result.on
             prepared.request = result.again or prepared.request
             return outcome
         outcome.result = result
@@ -328,6 +329,7 @@ class Dispatcher:
     def _run(self, prepared: Prepared, call: Call) -> HandlerOutcome | Refused:
         """Run the work in its transaction."""
         workspace, work = prepared.workspace, prepared.work
+        prepared.knocks = self.db.wakeups.knocks
         outcome: HandlerOutcome | Refused
         if prepared.command.ahead:
             prepared.made_ahead = (self.db.read(workspace, prepared.work_ahead, call),)
@@ -345,6 +347,7 @@ class Dispatcher:
         again on a thread, where its answer is built too.
         """
         workspace, work = prepared.workspace, prepared.work
+        prepared.knocks = self.db.wakeups.knocks
         outcome: HandlerOutcome | Refused
         if prepared.command.ahead:
             larger = STAGING if prepared.writes else LONG
@@ -384,16 +387,7 @@ class Dispatcher:
 
     def _again(self, prepared: Prepared) -> Call:
         """The same call at the current time, for each further run of a waiting handler."""
-        before = prepared.call
-        return Call(
-            now_ms=self.time_of_calls(),
-            ids=before.ids,
-            key=before.key,
-            actor=before.actor,
-            by=before.by,
-            facts=before.facts,
-            session=before.session,
-        )
+        return prepared.call.at(self.time_of_calls())
 
     def _own(self) -> Call:
         """A call without a caller, for the writes of reactions."""
@@ -412,7 +406,7 @@ class Dispatcher:
 
             waits = self._waits[loop] = Waits(self.db.wakeups)
         try:
-            await waits.until_moved(prepared.workspace, prepared.seen, timeout_s, prepared.caller)
+            await waits.until_moved(prepared, timeout_s)
         finally:
             if not waits:
                 self._waits.pop(loop, None)

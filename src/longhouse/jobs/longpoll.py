@@ -11,7 +11,7 @@ import msgspec
 from longhouse.jobs.claim_queue import Chooser
 from longhouse.jobs.claiming import is_full
 from longhouse.jobs.reading import events_since
-from longhouse.jobs.records import existing
+from longhouse.jobs.records import STREAM, existing
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.states import ENDED
 from longhouse.jobs.types.jobs import Claimable, News, Waited, WaitJobs
@@ -20,7 +20,7 @@ from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
-from longhouse.store.tx import Tx, Wait
+from longhouse.store.tx import Concern, Tx, Wait
 
 __all__ = ["wait_jobs"]
 
@@ -56,7 +56,8 @@ def _for_news(tx: Tx, req: WaitJobs, rows: list[Row]) -> Waited | Wait:
         there = any(row["last_seq"] > after for row in rows)
     answer = _answer(tx, req, rows, after, timed_out=not there)
     again = msgspec.structs.replace(req, after_seq=after)  # "now" stays the time of the first read
-    return answer if there else Wait(answer, req.timeout_ms, again)
+    on = Concern(subjects=tuple(job_id(row["n"]) for row in rows))
+    return answer if there else Wait(answer, req.timeout_ms, again, on=on)
 
 
 def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
@@ -84,7 +85,7 @@ def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
     if req.allow_stale:
         times.append(tx.value(sql.next_expiry, now=tx.now_ms))
     quiet_ms = min((at - tx.now_ms for at in times if at and at > tx.now_ms), default=25_000)
-    return Wait(nothing, min(req.timeout_ms, quiet_ms))
+    return Wait(nothing, min(req.timeout_ms, quiet_ms), on=Concern(streams=(STREAM,)))
 
 
 def _answer(tx: Tx, req: WaitJobs, rows: list[Row], after: int, *, timed_out: bool) -> Waited:

@@ -16,6 +16,7 @@ import msgspec
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
+from longhouse.kernel.tool_tasks import DELTAS
 from longhouse.kernel.values import Json
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of, state_of
@@ -38,7 +39,7 @@ from longhouse.processes.types.running import (
 )
 from longhouse.store.engine import Row
 from longhouse.store.projects import require_bound
-from longhouse.store.tx import Tx, Wait
+from longhouse.store.tx import Concern, Tx, Wait
 
 __all__ = [
     "claim",
@@ -56,6 +57,8 @@ _MOST_CHARS = 200_000
 """How much an answer with tasks holds, unless its first task alone is larger: the answer goes to a
 program that runs what it says, so it is never trimmed."""
 _HOST = "host-3f9a1c07"
+_NOT_OUTPUT = Concern(besides=frozenset(DELTAS.values()))
+"""A runner waits for work: the lines that it appends itself bring none."""
 
 
 @room.command(
@@ -155,7 +158,7 @@ def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
     ops = _ops(tx, req.host_id, req.after_seq)
     quiet = not waiting and not ops
     answer = HostWatched(timed_out=quiet, waiting=waiting, ops=ops, seq=tx.last_seq())
-    return Wait(answer, req.timeout_ms) if quiet else answer
+    return Wait(answer, req.timeout_ms, on=_NOT_OUTPUT) if quiet else answer
 
 
 @room.command(

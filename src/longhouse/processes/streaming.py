@@ -12,7 +12,7 @@ from longhouse.processes.records import Process, existing, view_of
 from longhouse.processes.room import room
 from longhouse.processes.screens import screen_of
 from longhouse.processes.types.output import StreamEvents, TaskEvents, TaskWaited, WaitTask
-from longhouse.store.tx import Tx, Wait
+from longhouse.store.tx import Concern, Tx, Wait
 
 __all__ = ["stream_events", "wait"]
 
@@ -39,7 +39,7 @@ def stream_events(tx: Tx, req: StreamEvents) -> TaskEvents | Wait:
     )
     if shown or process.state.ended or not req.timeout_ms:
         return answer
-    return Wait(answer, req.timeout_ms)
+    return Wait(answer, req.timeout_ms, on=Concern(subjects=(process.task_id,)))
 
 
 @room.command(
@@ -80,7 +80,7 @@ def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
         port=port,
         task=view_of(tx, process),
     )
-    return answer if over else Wait(answer, req.timeout_ms)
+    return answer if over else Wait(answer, req.timeout_ms, on=Concern(subjects=(process.task_id,)))
 
 
 def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | None]:

@@ -28,7 +28,7 @@ from longhouse.store.batch import (
 )
 from longhouse.store.engine import Connection, Lost, StoreEngine, StoreFull
 from longhouse.store.group import GroupCommit, Work
-from longhouse.store.sequence import Sequences, check_guard, sql
+from longhouse.store.sequence import Moved, Sequences, check_guard, sql
 from longhouse.store.tx import Call, Tx
 from longhouse.store.wakeups import Wakeups
 
@@ -326,36 +326,41 @@ class Database:
         """Run a batch in one transaction, and give every work its result or its error."""
         trouble: LonghouseError
         try:
-            moved = self._persist(lane, batch)
+            moved, knocks = self._persist(lane, batch)
         except Lost as lost:
             trouble = lost.error
         except Exception as error:
             trouble = trouble_of(error)
         else:
-            for workspace, seq in moved.items():
-                self.wakeups.publish(workspace, seq)
+            for workspace, (seq, rows) in moved.items():
+                self.wakeups.publish(workspace, seq, rows)
+            for workspace, key in knocks:
+                self.wakeups.knock(workspace, (key,))
             if moved:
                 self.full = False
-                self.engine.announce()
             return
         if isinstance(trouble, StoreFull):
             self.full = True
         for work in batch:
             work.trouble = trouble
 
-    def _persist(self, lane: str, batch: list[Work[Write]]) -> dict[str, int]:
+    def _persist(
+        self, lane: str, batch: list[Work[Write]]
+    ) -> tuple[dict[str, Moved], list[tuple[str, str]]]:
         """Run a batch: apart if it cannot run together, and again if its connection was lost."""
         apart = len(batch) == 1
         lost_before = False
         while True:
-            moved: dict[str, int] = {}
+            moved: dict[str, Moved] = {}
+            knocks: list[tuple[str, str]] = []
             try:
-                self._attempt(lane, batch, moved, apart=apart)
-                return moved
+                self._attempt(lane, batch, moved, knocks, apart=apart)
+                return moved, knocks
             except Lost as lost:
                 committed = lost.committed() if lost.committed else False
                 if committed:
-                    return moved
+                    self.engine.announce(knock=bool(knocks))
+                    return moved, knocks
                 if committed is None or lost_before or not (lost.again or lost.committed):
                     raise
                 lost_before = True
@@ -365,9 +370,15 @@ class Database:
                 apart = True
 
     def _attempt(
-        self, lane: str, batch: list[Work[Write]], moved: dict[str, int], *, apart: bool
+        self,
+        lane: str,
+        batch: list[Work[Write]],
+        moved: dict[str, Moved],
+        knocks: list[tuple[str, str]],
+        *,
+        apart: bool,
     ) -> None:
-        """Run a batch in one transaction; fills `moved` with the new seqs before the commit."""
+        """Run a batch in one transaction; says before the commit what it moves."""
         keys: dict[str, set[str]] = {}
         for work in batch:
             work.result = work.trouble = None
@@ -379,7 +390,10 @@ class Database:
                 sequences = Sequences(connection, self._guard, keys)
                 (run_apart if apart else run_together)(sequences, batch)
                 moved.update(sequences.store())
+                knocks += sequences.knocks
                 connection.commit()
+                if moved or knocks:
+                    self.engine.announce(knock=bool(knocks))
             except BaseException:
                 connection.rollback()
                 raise

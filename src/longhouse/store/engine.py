@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from longhouse.kernel.clock import SystemClock
 from longhouse.kernel.errors import LonghouseError, StoreError
@@ -17,6 +17,7 @@ from longhouse.store.queries import Query
 __all__ = [
     "CommitSignal",
     "Connection",
+    "Heard",
     "Lost",
     "Params",
     "PendingQuery",
@@ -107,8 +108,18 @@ class Connection(Protocol):
         """Roll back to the savepoint and remove it."""
 
 
+class Heard(NamedTuple):
+    """Two numbers: one changes when another process commits, one when it knocks."""
+
+    commits: int
+    knocks: int
+
+
 class CommitSignal(Protocol):
     """How a process notices the commits of others: the descriptor becomes readable."""
+
+    def heard(self) -> Heard:
+        """What was announced until now."""
 
     def fileno(self) -> int: ...
 
@@ -144,8 +155,11 @@ class StoreEngine(Protocol):
     def reader(self) -> AbstractContextManager[Connection]:
         """A connection for one read transaction."""
 
-    def announce(self) -> None:
-        """Notify other processes soon, and cheaply, that something was committed."""
+    def announce(self, *, knock: bool = False) -> None:
+        """Notify other processes soon, and cheaply, of a commit; called where the writer is held.
+
+        A `knock` means that they should look at more than the log.
+        """
 
     def signal(self) -> CommitSignal:
         """A signal for the commits that other processes announce."""

@@ -3,9 +3,10 @@
 With SQLite's own busy handler a waiting process can starve for seconds. Here a writer first locks
 the place of the next in line, and unlocks it only once it is through the gate, so a busy process
 cannot overtake a waiting one twice. These are kernel locks, released when their process ends. The
-counter is written to the gate's file after a commit; other processes watch that file. The other
-file holds what the clock said at the last write, for the next writer to continue from; it is worth
-nothing after a restart of the machine, so it need not reach the disk.
+gate's file counts all commits and knocks; other processes watch it, and see by the numbers whether
+anyone but themselves has committed. The other file holds what the clock said at the last write, for
+the next writer to continue from; it is worth nothing after a restart of the machine, so it need not
+reach the disk.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from pathlib import Path
 
 from longhouse.kernel.clock import Reading
 from longhouse.kernel.errors import StoreBusy
-from longhouse.store.engine import CommitSignal, Lost
+from longhouse.store.engine import CommitSignal, Heard, Lost
 
 __all__ = ["Gate"]
 
 _PATIENCE_S = 10.0
 _NAPS_S = (0.000_05, 0.001)
 _READING = struct.Struct("<16sqqq?")
+_COUNTS = struct.Struct("<QQ")
 
 
 class Gate:
@@ -36,7 +38,7 @@ class Gate:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         self._gate = os.open(path, flags, 0o600)
         self._next = os.open(path.with_suffix(".next"), flags, 0o600)
-        self._count = 0
+        self._ours = self._our_knocks = 0
 
     def __enter__(self) -> None:
         _lock(self._next)
@@ -48,10 +50,26 @@ class Gate:
     def __exit__(self, *_: object) -> None:
         fcntl.flock(self._gate, fcntl.LOCK_UN)
 
-    def count_up(self) -> None:
-        """Signal a commit to other processes."""
-        self._count = (self._count + 1) % 256
-        os.pwrite(self._gate, bytes([self._count]), 0)
+    def count_up(self, *, knock: bool = False) -> None:
+        """Signal a commit to other processes; call it inside the gate.
+
+        A disk that is too full for sixteen bytes has room again after the next checkpoint.
+        """
+        commits, knocks = self._counts()
+        with suppress(OSError):
+            os.pwrite(self._gate, _COUNTS.pack(commits + 1, knocks + knock), 0)
+            self._ours += 1
+            self._our_knocks += knock
+
+    def others(self) -> Heard:
+        """The commits and knocks of other processes, from an arbitrary start."""
+        commits, knocks = self._counts()
+        return Heard(commits - self._ours, knocks - self._our_knocks)
+
+    def _counts(self) -> tuple[int, int]:
+        kept = os.pread(self._gate, _COUNTS.size, 0)
+        commits, knocks = _COUNTS.unpack(kept.ljust(_COUNTS.size, b"\0"))
+        return commits, knocks
 
     def reading(self) -> Reading | None:
         """What the clock said at the last write; call it inside the gate."""
@@ -70,7 +88,7 @@ class Gate:
         """A signal that becomes readable when any process counts up."""
         from longhouse.store.watching import watch
 
-        return watch(self._path)
+        return watch(self._path, self.others)
 
     def close(self) -> None:
         os.close(self._gate)

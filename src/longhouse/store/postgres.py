@@ -30,7 +30,7 @@ from longhouse.kernel.errors import (
 )
 from longhouse.store import migrate
 from longhouse.store.bell import Bell
-from longhouse.store.engine import CommitSignal, Lost
+from longhouse.store.engine import CommitSignal, Heard, Lost
 from longhouse.store.postgres_connection import (
     ANSWER_S,
     PostgresConnection,
@@ -82,6 +82,7 @@ _VERSION = (
     "WHEN EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('longhouse')) "
     "THEN 'foreign' ELSE 'empty' END AS state"
 )
+_KNOCK = "knock"
 _SIZE = (
     "SELECT CAST(COALESCE(SUM(pg_total_relation_size(oid)), 0) AS BIGINT) AS size FROM pg_class "
     "WHERE relnamespace = to_regnamespace('longhouse') AND relkind = 'r'"
@@ -107,6 +108,7 @@ class PostgresEngine:
         self._pool = _pool(url, LANES + READERS)
         self._bytes = _pool(url, BYTES)
         self._bell = Bell(self._ring)
+        self._knocked = False
         with suppress(StoreBusy):
             self._ensure_open()
 
@@ -160,7 +162,8 @@ class PostgresEngine:
         finally:
             db.close()
 
-    def announce(self) -> None:
+    def announce(self, *, knock: bool = False) -> None:
+        self._knocked = self._knocked or knock
         self._bell.ring()
 
     def signal(self) -> CommitSignal:
@@ -209,8 +212,9 @@ class PostgresEngine:
 
     def _ring(self) -> None:
         """NOTIFY outside a transaction; inside one, its commit would wait for all others."""
+        knocked, self._knocked = self._knocked, False
         with suppress(Lost, LonghouseError), self._borrowed() as connection:
-            connection.script("NOTIFY longhouse")
+            connection.script(f"NOTIFY longhouse, '{_KNOCK}'" if knocked else "NOTIFY longhouse")
 
     @contextmanager
     def _borrowed(
@@ -315,15 +319,21 @@ class _Listener:
 
     def __init__(self, db: PostgresSession) -> None:
         self._db = db
+        self._commits = self._knocks = 0
         PostgresConnection(db).script("LISTEN longhouse")
+
+    def heard(self) -> Heard:
+        """What was announced, also by this process: PostgreSQL does not tell them apart."""
+        return Heard(self._commits, self._knocks)
 
     def fileno(self) -> int:
         return self._db.fileno()
 
     def drain(self) -> None:
         try:
-            for _ in self._db.notifies(timeout=0):
-                pass
+            for told in self._db.notifies(timeout=0):
+                self._commits += 1
+                self._knocks += told.payload == _KNOCK
         except psycopg.Error as error:
             raise Lost(StoreBusy("the listening connection broke")) from error
 

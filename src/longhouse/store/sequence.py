@@ -18,7 +18,7 @@ from longhouse.kernel.refs import check_workspace
 from longhouse.store.engine import Connection, PendingQuery, Row
 from longhouse.store.queries import Queries
 
-__all__ = ["Mark", "Sequence", "Sequences", "check_guard", "sql"]
+__all__ = ["Mark", "Moved", "Sequence", "Sequences", "check_guard", "sql"]
 
 sql = Queries("longhouse.store")
 
@@ -45,15 +45,26 @@ class Sequence:
         return self.at - count + 1
 
 
+class Moved(NamedTuple):
+    """What a commit did to a workspace: its seq, and the log rows that brought it there.
+
+    The rows are None if something else did, such as an import.
+    """
+
+    seq: int
+    rows: list[Row] | None
+
+
 class Mark(NamedTuple):
     """A saved state of the transaction, to go back to."""
 
     entered: dict[str, tuple[Sequence, int, int, dict[str, int], dict[str, Row]]]
     logged: int
     answered: int
+    knocked: int
 
 
-_START = Mark({}, 0, 0)
+_START = Mark({}, 0, 0, 0)
 
 
 class Sequences:
@@ -71,6 +82,7 @@ class Sequences:
         "_log",
         "_logged",
         "connection",
+        "knocks",
         "made",
     )
 
@@ -79,6 +91,8 @@ class Sequences:
     ) -> None:
         self.connection = connection
         self.made = False
+        self.knocks: list[tuple[str, str]] = []
+        """The workspaces and keys to announce after the commit, since they are not in the log."""
         self._guard = guard
         self._keys = keys
         self._entered: dict[str, Sequence] = {}
@@ -123,7 +137,7 @@ class Sequences:
             name: (one, one.at, one.ts_ms, one.counters.copy(), one.answers.copy())
             for name, one in self._entered.items()
         }
-        return Mark(entered, len(self._log), len(self._answers))
+        return Mark(entered, len(self._log), len(self._answers), len(self.knocks))
 
     def undo(self, mark: Mark = _START) -> None:
         """Go back to the mark, or to the start; workspaces entered since then are unlocked."""
@@ -133,20 +147,23 @@ class Sequences:
             self._entered[name] = one
         del self._log[mark.logged :]
         del self._answers[mark.answered :]
+        del self.knocks[mark.knocked :]
         self._logged = min(self._logged, mark.logged)
         self._answered = min(self._answered, mark.answered)
 
-    def store(self) -> dict[str, int]:
-        """Write everything that changed; returns the changed workspaces with their new seqs."""
+    def store(self) -> dict[str, Moved]:
+        """Write everything that changed; returns the workspaces that moved."""
         self.write_gathered()
-        moved = {}
+        moved: dict[str, Moved] = {}
         for name, one in self._entered.items():
             for counter, value in one.counters.items():
                 row = {"ws": one.ws, "name": counter, "value": value}
                 self.connection.run(sql.counter_store, row)
             if one.at != one.stored:
                 self.connection.run(sql.seq_store, {"ws": one.ws, "seq": one.at})
-                moved[name] = one.at
+                rows = [row for row in self._log if row["ws"] == one.ws]
+                known = sum(row["span"] for row in rows) == one.at - one.stored
+                moved[name] = Moved(one.at, rows if known else None)
         return moved
 
     def _enter(self, workspace: str) -> Sequence:

@@ -26,7 +26,7 @@ from longhouse.kernel.errors import (
     StoreUnusable,
 )
 from longhouse.store import migrate
-from longhouse.store.engine import CommitSignal, Lost, Params, PendingQuery, Row, StoreFull
+from longhouse.store.engine import CommitSignal, Heard, Lost, Params, PendingQuery, Row, StoreFull
 from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
 from longhouse.store.sequence import sql
@@ -257,8 +257,12 @@ class SqliteEngine:
             else:
                 connection.db.close()
 
-    def announce(self) -> None:
-        self._gate.count_up()
+    def announce(self, *, knock: bool = False) -> None:
+        self._gate.count_up(knock=knock)
+
+    def others(self) -> Heard:
+        """What other processes have announced; it changes with each of their commits."""
+        return self._gate.others()
 
     def signal(self) -> CommitSignal:
         return self._gate.signal()

@@ -21,10 +21,12 @@ from longhouse.store.engine import Connection, Row
 from longhouse.store.log import LogEvent, LogRow
 from longhouse.store.queries import Query
 from longhouse.store.sequence import Sequence, Sequences, sql
+from longhouse.store.wakeups import ANYTHING, Concern
 
 __all__ = [
     "Asking",
     "Call",
+    "Concern",
     "LogEvent",
     "LogRow",
     "Question",
@@ -59,15 +61,24 @@ class Refused:
 class Wait:
     """No answer yet: run the handler again after a commit; on timeout, answer with `result`.
 
-    `again` replaces the request for the following runs.
+    `again` replaces the request for the following runs. A commit that does not concern the wait
+    (`on`) does not run it again.
     """
 
-    __slots__ = ("again", "result", "timeout_ms")
+    __slots__ = ("again", "on", "result", "timeout_ms")
 
-    def __init__(self, result: Value, timeout_ms: int, again: Request | None = None) -> None:
+    def __init__(
+        self,
+        result: Value,
+        timeout_ms: int,
+        again: Request | None = None,
+        *,
+        on: Concern = ANYTHING,
+    ) -> None:
         self.result = result
         self.timeout_ms = timeout_ms
         self.again = again
+        self.on = on
 
 
 class Question(NamedTuple):
@@ -116,6 +127,18 @@ class Call:
         self.facts = facts
         self.session = session
         self.key = key
+
+    def at(self, now_ms: int | None) -> Call:
+        """The same call at another time."""
+        return Call(
+            now_ms=now_ms,
+            ids=self.ids,
+            key=self.key,
+            actor=self.actor,
+            by=self.by,
+            facts=self.facts,
+            session=self.session,
+        )
 
 
 class Tx:
@@ -325,6 +348,15 @@ class Tx:
         self.run(sql.idempotency_reissued, key=key, answer=answer)
         answers = self._writing().answers
         answers[key] = {**answers[key], "answer": answer}
+
+    def knock(self, key: str) -> None:
+        """After the commit, wake those who wait for this key (`Concern.knocks`), in all processes.
+
+        For what is not logged. Someone who waits in another process is woken by any key.
+        """
+        self._writing()
+        assert self._sequences is not None
+        self._sequences.knocks.append((self.workspace, key))
 
     def last_seq(self) -> int:
         """The newest seq visible to this transaction."""

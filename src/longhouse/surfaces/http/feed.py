@@ -227,7 +227,7 @@ class Feeds:
         for feed in self._feeds.values():
             feed.stop()
 
-    def _hear(self, workspace: str, _seq: int) -> None:
+    def _hear(self, workspace: str, _seq: int, _rows: object) -> None:
         """Wake the workspace's feed; called in the thread that committed."""
         if workspace in self._feeds:
             with suppress(RuntimeError):  # the loop has just ended
