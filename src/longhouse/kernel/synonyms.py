@@ -109,6 +109,8 @@ for _value, _words in _VALUES.items():
     for _word in _words.split():
         _MEANINGS.setdefault(_word, []).append(_value)
 _GROUPS = tuple(frozenset(group.split()) for group in _FIELDS)
+_LONGEST_CHOICE = 80
+"""No choice is longer; a longer value is text, and not worth reading."""
 
 VOCABULARY = frozenset(
     (*_VERB, *_VERBS, *_MEANINGS, *_VALUES, *(word for group in _GROUPS for word in group))
@@ -170,6 +172,8 @@ def values_for(word: str, *, any_case: bool) -> Iterator[str]:
 
     With `any_case`, also the word itself; without, only if it is known as a choice.
     """
+    if len(word) > _LONGEST_CHOICE:
+        return
     said = re.sub(r"[\s-]+", "_", word.strip().lower())
     itself = (said,) if any_case or said in _VALUES else ()
     for meant in (*itself, *_MEANINGS.get(said, ())):
