@@ -16,7 +16,7 @@ from longhouse.client import launch, locate
 from tests.runner.processes import RunnerProcess, bind, until
 from tests.surfaces.serving import Served
 
-RUNNERS, SERVERS, JOBS, TURNS = 4, 2, 240, 12
+RUNNERS, SERVERS, JOBS, TURNS = 4, 2, 120, 12
 ENDINGS = {"completed", "failed", "canceled"}
 
 

@@ -29,6 +29,9 @@ def look(
     """Looks at what failed in a run that ended with a code: how it ends, and what is said."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    # The reruns need no other plugin, and most of their time would go into loading them.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
     cache = tmp_path / second_look.FAILED
     cache.parent.mkdir(parents=True)
     (tmp_path / second_look.RUN).parent.mkdir()
