@@ -1,40 +1,40 @@
 """Mutation testing: breaks the code on purpose, one small edit at a time, and runs the tests.
 
 A seeded sample of each room is tried in copies of the tree under `build/mutants`; the working tree
-is never touched. Coverage of one full run tells which tests reach the broken line, and only those
-run. The result is in `build/mutants.json`; `docs/mutants.md` explains how to read it.
+is never touched. Only the tests that reach the broken line run, nearest first, up to the first
+that fails. The result is in `build/mutants.json`; `docs/mutants.md` explains how to read it.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import atexit
 import json
-import multiprocessing
 import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from datetime import UTC, datetime
 from importlib.util import cache_from_source
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from queue import Queue
-
-import coverage
+from typing import Any
 
 from tools.mutations import Mutation, apply, mutations
+from tools.reach import Recording, recorded
+from tools.warm_tests import WarmTests
 
-FLOORS = {"kernel": 85, "dispatch": 85, "jobs": 85, "crew": 85}
-ROOMS = ("kernel", "dispatch", "jobs", "crew", "memory", "work", "store", "runner")
+FLOOR = 85
 HOME = Path("build/mutants")
+PAGE = Path("docs/mutants.md")
+VERDICTS = Path("build/mutants.json")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
 ATTACKS = (  # the security tests that need no other process
     "security/test_entering_another_workspace.py",
@@ -44,28 +44,31 @@ ATTACKS = (  # the security tests that need no other process
     "security/test_taking_over_an_identity.py",
     "security/test_working_under_the_persons_token.py",
 )
-JUDGES = {
-    "kernel": ("kernel", "dispatch", "memory", "crew", "processes/test_belonging.py", *ATTACKS),
-    "dispatch": ("dispatch", "jobs", "crew", "desk/test_workspaces.py", *ATTACKS),
+JUDGES: dict[str, tuple[str, ...]] = {
+    "kernel": ("kernel", "dispatch", "memory", "crew", "processes", "terminals", *ATTACKS),
+    "dispatch": ("dispatch", "jobs", "crew", "desk", *ATTACKS),
+    "store": ("store", "memory", "jobs", "processes", "recall", "ledger"),
+    "memory": ("memory", "thinking", "recall"),
+    "work": ("work", "desk"),
+    "thinking": ("thinking", "desk"),
     "jobs": ("jobs", "desk", "dispatch", *ATTACKS),
     "crew": ("crew", "desk", "dispatch", *ATTACKS),
-    "memory": ("memory",),
-    "work": ("work",),
-    "store": ("store",),
-    "runner": ("runner",),
+    "processes": ("processes", "terminals"),
+    "ledger": ("ledger", "subagents"),
+    "desk": ("desk", "dispatch"),
+    "runner": ("runner", "supervisor"),
+    "supervisor": ("supervisor", "runner", "subagents"),
+    "terminals": ("terminals", "processes"),
+    "subagents": ("subagents",),
+    "client": ("client", "surfaces"),
+    "surfaces": ("surfaces", "client"),
+    "config": ("config", "surfaces"),
 }
-"""The tests that judge a room: its own, and those of rooms that use it if its own cover little.
+"""The tests that judge a room: its own, and those of rooms that use it.
 All tests together would notice more, but take hours."""
-OUT = "build/out.txt"
-QUIET = ("-q", "-p", "no:cacheprovider")
-USAGE_ERROR = 4
-PROCESSES = multiprocessing.get_context("forkserver")
-PLUGINS = [one.module for one in entry_points(group="pytest11")]
-HUNG_S = 30
-"""A test that takes longer than this is considered hung."""
 MOST_TESTS = 200
-"""The most tests to run for one mutant: those named after its file first, then its room's."""
-FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S.*?)(?: - .*)?$", re.MULTILINE)
+MOST_SECONDS = 40
+"""How many tests run for one mutant, and how long they take unbroken: the nearest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class Mutant:
     path: str
     mutation: Mutation
     tests: tuple[str, ...]
+    at_import: bool
+    """Whether the line also runs outside tests, when modules are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,78 +91,39 @@ class Verdict:
 
 def main(args: list[str]) -> int:
     said = parser().parse_args(args)
-    PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "msgspec", "apsw", *PLUGINS])
     ends = time.monotonic() + said.minutes * 60
+    if said.fresh:
+        for old in HOME.glob("reach-*"):
+            old.unlink()
     trees = [tree(number) for number in range(said.jobs)]  # the working tree may be edited
-    rooms = said.rooms or ROOMS
-    reached = baseline(trees[0], rooms, said.jobs)
     verdicts: list[Verdict] = []
-    for room in rooms:
-        every = candidates(room, trees[0], reached)
+    for room in said.rooms or JUDGES:
+        if time.monotonic() > ends:
+            break
+        recordings = recorded(trees[0], JUDGES[room], HOME, said.jobs)
+        every = candidates(room, trees[0], recordings)
         sample = sampled(every, most=said.most, seed=f"{room}{said.seed}")
         found = judge(sample, trees, ends=ends)
         verdicts += found
-        judged = [one.killed for one in found if one.killed is not None]
-        if judged:
-            share = 100 * sum(judged) // len(judged)
-            print(f"MUTANTS {room} {sum(judged)}/{len(judged)} {share} %", flush=True)
-    keep(verdicts, said.seed)
+        print(f"MUTANTS {room} seed {said.seed}: {Share.of(found)}", flush=True)
+        keep(room, said.seed, found)
+    if said.write:
+        PAGE.write_text(with_rows(PAGE.read_text(encoding="utf-8"), kept()), encoding="utf-8")
     return bool(below_floor(verdicts))
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="make mutants ARGS=…", description=__doc__)
     made.add_argument(
-        "rooms", nargs="*", choices=[*ROOMS, []], help="rooms to break (default: all)"
+        "rooms", nargs="*", choices=[*JUDGES, []], help="rooms to break (default: all)"
     )
     made.add_argument("--most", type=int, default=40, help="mutants per room (default: 40)")
     made.add_argument("--seed", type=int, default=1, help="which sample (default: 1)")
     made.add_argument("--minutes", type=float, default=60, help="when to stop (default: 60)")
     made.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    made.add_argument("--fresh", action="store_true", help="learn anew which test reaches what")
+    made.add_argument("--write", action="store_true", help=f"write the figures into {PAGE}")
     return made
-
-
-def baseline(folder: Path, rooms: Sequence[str], jobs: int) -> dict[str, dict[int, list[str]]]:
-    """For each file, the tests that reach each line, from one run of the tests on SQLite.
-
-    A test that fails in a copy of the unbroken tree proves nothing and is left out.
-    """
-    judges = sorted({f"tests/{name}" for room in rooms for name in JUDGES[room]})
-    data = HOME / f"coverage-{_digest(folder, judges)}"
-    failing = data.with_suffix(".failing")
-    if not failing.exists():
-        print("mutants: running the tests once to learn which lines each one reaches", flush=True)
-        measured = ["--cov", "--cov-context=test", "--cov-report=", "-rfE"]
-        if jobs > 1:
-            measured += ["-n", str(jobs), "--dist", "worksteal"]
-        # A separate process: workers of a forked one return no coverage.
-        with (folder / OUT).open("wb") as out:
-            subprocess.run(
-                [sys.executable, "-m", "pytest", *QUIET, *judges, "-k", "not postgres", *measured],
-                cwd=folder,
-                env=os.environ | {"PYTHONPATH": str((folder / "src").resolve())},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                timeout=3600,
-                check=False,
-            )
-        if not (folder / "build/coverage").exists():
-            raise SystemExit(f"mutants: the tests did not run; see {folder / OUT}")
-        shutil.copy(folder / "build/coverage", data)
-        failing.write_text("\n".join(FAILED.findall((folder / OUT).read_text())))
-    for name in (left_out := set(failing.read_text().splitlines())):
-        print(f"mutants: left out because it fails on the unbroken tree: {name}", flush=True)
-    held = coverage.CoverageData(basename=str(data))
-    held.read()
-    if not any(held.measured_contexts()):
-        raise SystemExit(f"mutants: the coverage names no tests; remove {data} and run it again")
-    return {
-        name: {
-            line: sorted({one.rpartition("|")[0] for one in tests if one} - left_out)
-            for line, tests in held.contexts_by_lineno(name).items()
-        }
-        for name in held.measured_files()
-    }
 
 
 def sampled(found: Iterable[Mutant], *, most: int, seed: str) -> list[Mutant]:
@@ -169,126 +135,124 @@ def sampled(found: Iterable[Mutant], *, most: int, seed: str) -> list[Mutant]:
     return random.Random(seed).sample(listed, min(most, len(listed)))
 
 
-def candidates(
-    room: str, folder: Path, reached: dict[str, dict[int, list[str]]]
-) -> Iterator[Mutant]:
+def candidates(room: str, folder: Path, recordings: Sequence[Recording]) -> Iterator[Mutant]:
     """Every mutant on a line that a test reaches."""
+    seconds = {name: spent for one in recordings for name, spent in one.seconds.items()}
     for file in sorted((folder / "src/longhouse" / room).rglob("*.py")):
         if "postgres" in file.name:  # the sample runs on SQLite
             continue
-        path = str(file.relative_to(folder))
-        for mutation in mutations(file.read_text(encoding="utf-8")):
-            if tests := reached.get(path, {}).get(mutation.line):
-                yield Mutant(room, path, mutation, tuple(nearest(tests, room, file.stem)))
+        path, source = str(file.relative_to(folder)), file.read_text(encoding="utf-8")
+        reached: dict[int, set[str]] = {}
+        for recording in recordings:
+            for line, tests in recording.tests_by_line(path, source).items():
+                reached.setdefault(line, set()).update(tests)
+        for mutation in mutations(source):
+            tests = reached.get(mutation.line, set())
+            if tests - {""}:
+                near = nearest(tests - {""}, room, file.stem, seconds)
+                yield Mutant(room, path, mutation, near, at_import="" in tests)
 
 
-def nearest(tests: list[str], room: str, concept: str) -> list[str]:
-    """The tests most likely to notice: the concept's, the room's, then others, from many files."""
+def nearest(
+    tests: Iterable[str], room: str, concept: str, seconds: dict[str, float]
+) -> tuple[str, ...]:
+    """The tests most likely to notice: the concept's, the room's, then others, quick ones first,
+    from many files, as many as the bounds allow."""
     circles: dict[int, dict[str, list[str]]] = {0: {}, 1: {}, 2: {}}
-    for test in tests:
+    for test in sorted(tests, key=lambda one: (seconds.get(one, 0.0), one)):
         file = test.split("::")[0]
         own = f"tests/{room}/" in file
         circle = 0 if own and concept.rstrip("s") in file else 1 if own else 2
         circles[circle].setdefault(file, []).append(test)
-    rounds = (zip_longest(*files.values()) for files in circles.values())
-    found = (test for circle in rounds for one in circle for test in one if test is not None)
-    return list(islice(found, MOST_TESTS))
+    found: list[str] = []
+    spent = 0.0
+    for files in circles.values():
+        for test in (one for lap in zip_longest(*files.values()) for one in lap if one):
+            spent += seconds.get(test, 0.0)
+            if found and (spent > MOST_SECONDS or len(found) == MOST_TESTS):
+                return tuple(found)
+            found.append(test)
+    return tuple(found)
 
 
 def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdict]:
     """Run the tests of each mutant, one mutant per tree at a time."""
-    folders: Queue[Path] = Queue()
-    for folder in trees:
-        folders.put(folder)
+    files = {test.split("::")[0] for mutant in sample for test in mutant.tests}
+    places: Queue[tuple[Path, WarmTests]] = Queue()
+    for folder in trees[: len(sample)]:
+        places.put((folder, WarmTests(folder, files)))
 
     def one(mutant: Mutant) -> Verdict | None:
         if time.monotonic() > ends:
             return None
-        folder, started = folders.get(), time.monotonic()
-        file = folder / mutant.path
-        compiled = Path(cache_from_source(str(file)))
-        source = file.read_text(encoding="utf-8")
+        place, started = places.get(), time.monotonic()
         try:
-            compiled.unlink(missing_ok=True)
-            file.write_text(apply(source, mutant.mutation), encoding="utf-8")
-            noticed = failing(folder, mutant.tests)
-            compiled.unlink(missing_ok=True)
-            file.write_text(source, encoding="utf-8")
-            killed = bool(noticed) and (None if failing(folder, noticed) else True)
+            killed = noticed(mutant, *place)
         finally:
-            compiled.unlink(missing_ok=True)
-            file.write_text(source, encoding="utf-8")
-            folders.put(folder)
+            places.put(place)
         fate = {True: "killed", False: "survived", None: "not judged"}[killed]
         print(f"  {fate} {mutant.path}:{mutant.mutation.line} {mutant.mutation}", flush=True)
         return Verdict(mutant, killed, time.monotonic() - started)
 
     with ThreadPoolExecutor(len(trees)) as pool:
-        return [found for found in pool.map(one, sample) if found is not None]
+        found = [verdict for verdict in pool.map(one, sample) if verdict is not None]
+    while not places.empty():
+        places.get()[1].close()
+    return found
 
 
-def failing(folder: Path, tests: Sequence[str]) -> Sequence[str]:
-    """The first of these tests that fails; all of them if they hang or cannot start."""
-    code = run_tests(folder, ["-x", f"--timeout={HUNG_S}", *tests], timeout=10 * HUNG_S)
-    if code == USAGE_ERROR and "ERROR: not found" in (folder / OUT).read_text():
-        raise SystemExit(f"mutants: a test no longer exists; see {folder / OUT}")
-    if code == 0:
-        return ()
-    return FAILED.findall((folder / OUT).read_text()) or tests
-
-
-def run_tests(folder: Path, args: list[str], timeout: float) -> int:
-    """Run pytest in a copy of the tree, on that copy's source; 124 on a timeout."""
-    ran = PROCESSES.Process(target=_pytest, args=(folder.resolve(), args))
-    ran.start()
-    ran.join(timeout)
-    if ran.exitcode is None:
-        os.killpg(ran.pid or 0, signal.SIGKILL)
-        ran.join()
-        return 124
-    return ran.exitcode
-
-
-def _pytest(folder: Path, args: list[str]) -> None:
-    """The body of a test process, forked from one that has imported everything but our code."""
-    os.setpgid(0, 0)
-    os.chdir(folder)
-    os.environ["PYTHONPATH"] = str(folder / "src")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with bytecode a run starts twice as fast
-    sys.dont_write_bytecode = False
-    sys.path[:0] = [str(folder / "src"), str(folder)]
-    out = os.open(OUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for stream in (1, 2):
-        os.dup2(out, stream)
-    import pytest
-
-    code = int(pytest.main([*QUIET, "-W", "ignore::pytest.PytestAssertRewriteWarning", *args]))
-    sys.stdout.flush()
-    os._exit(code)  # do not wait for threads that a test left behind
+def noticed(mutant: Mutant, folder: Path, warm: WarmTests) -> bool | None:
+    """Whether a test fails on the broken code and passes on the unbroken; None if on neither."""
+    file = (folder / mutant.path).resolve()
+    compiled = Path(cache_from_source(str(file)))
+    source = file.read_text(encoding="utf-8")
+    broken = apply(source, mutant.mutation)
+    try:
+        compiled.unlink(missing_ok=True)
+        file.write_text(broken, encoding="utf-8")
+        failed = None
+        if not mutant.at_import:
+            failed = warm.failing(mutant.tests, (str(file), source, broken))
+        if failed is None:  # what the code did when it was loaded matters, so load it anew
+            fresh = WarmTests(folder, {test.split("::")[0] for test in mutant.tests})
+            failed = fresh.failing(mutant.tests)
+            fresh.close()
+    finally:
+        compiled.unlink(missing_ok=True)
+        file.write_text(source, encoding="utf-8")
+    if failed and warm.failing(failed):
+        print(f"  fails on the unbroken code, too: {' '.join(failed[:2])}", flush=True)
+        return None
+    return bool(failed)
 
 
 def tree(number: int) -> Path:
-    """A fresh copy of the files that tests need."""
-    folder = HOME / f"tree-{number}"
-    shutil.rmtree(folder, ignore_errors=True)
+    """A fresh copy of the files that tests need; removed at the end."""
+    folder = HOME / f"tree-{os.getpid()}-{number}"
     shutil.copytree(".", folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
     (folder / "build").mkdir()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-def _digest(folder: Path, judges: Sequence[str]) -> str:
-    """A digest of the source, the tests and the choice of judges."""
-    made = hashlib.sha256(" ".join(judges).encode())
-    for path in sorted([*folder.glob("src/**/*.*"), *folder.glob("tests/**/*.py")]):
-        if path.is_file() and path.suffix != ".pyc":
-            made.update(str(path).encode() + path.read_bytes())
-    return made.hexdigest()[:16]
+@dataclass(frozen=True, slots=True)
+class Share:
+    noticed: int
+    judged: int
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Share:
+        judged = [one.killed for one in verdicts if one.killed is not None]
+        return cls(sum(judged), len(judged))
+
+    def __str__(self) -> str:
+        return f"{self.noticed}/{self.judged} {100 * self.noticed // max(self.judged, 1)} %"
 
 
-def keep(verdicts: list[Verdict], seed: int) -> None:
+def keep(room: str, seed: int, verdicts: list[Verdict]) -> None:
+    """Write down the verdicts of a room, in place of its older ones."""
     rows = [
         {
-            "room": one.mutant.room,
             "path": one.mutant.path,
             "line": one.mutant.mutation.line,
             "edit": str(one.mutant.mutation),
@@ -298,16 +262,48 @@ def keep(verdicts: list[Verdict], seed: int) -> None:
         }
         for one in verdicts
     ]
-    Path("build/mutants.json").write_text(json.dumps({"seed": seed, "mutants": rows}, indent=1))
+    share = Share.of(verdicts)
+    sample = {
+        "seed": seed,
+        "date": datetime.now(tz=UTC).date().isoformat(),
+        "tree": _commit(),
+        "mutants": share.judged,
+        "noticed": share.noticed,
+        "verdicts": rows,
+    }
+    VERDICTS.write_text(json.dumps(kept() | {room: sample}, indent=1), encoding="utf-8")
+
+
+def kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(VERDICTS.read_text()) if VERDICTS.exists() else {}
+    return found
+
+
+def with_rows(page: str, samples: dict[str, Any]) -> str:
+    """The page with the rows of these rooms in its table."""
+    for room, one in samples.items():
+        share = 100 * one["noticed"] // max(one["mutants"], 1)
+        cells = (room, one["seed"], one["mutants"], one["noticed"], f"{share} %")
+        row = " | ".join(str(cell) for cell in (*cells, one["tree"], one["date"]))
+        page, replaced = re.subn(rf"(?m)^\| {room} \|.*$", f"| {row} |", page)
+        if not replaced:
+            page = re.sub(r"(?m)^(\| --- \|.*)$", rf"\1\n| {row} |", page, count=1)
+    return page
+
+
+def _commit() -> str:
+    """The commit of the tree that was copied, with a + if files differ from it."""
+    asked = ["git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def below_floor(verdicts: list[Verdict]) -> list[str]:
     """The rooms whose tests noticed too few mutants; prints each."""
     missed = []
-    for room, floor in FLOORS.items():
-        own = [one.killed for one in verdicts if one.mutant.room == room if one.killed is not None]
-        if own and 100 * sum(own) < floor * len(own):
-            print(f"mutants: {room} is below {floor}%; read its survivors above")
+    for room in JUDGES:
+        own = Share.of(one for one in verdicts if one.mutant.room == room)
+        if 100 * own.noticed < FLOOR * own.judged:
+            print(f"mutants: {room} is below {FLOOR}%; read its survivors above")
             missed.append(room)
     return missed
 

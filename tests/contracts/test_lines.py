@@ -1,27 +1,19 @@
-"""`fmt=lines` of every command says what its JSON is about: each ref, id and title."""
+"""`fmt=lines` of every command, read or write, follows the protocol and names what its JSON is about.
+
+That is each ref, id and title.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from longhouse.kernel.lines import one_line
 from longhouse.kernel.registry import Command
-from tests.contracts.conftest import COMMANDS
 from tests.contracts.test_matrix import call
 from tests.contracts.world import example_args
 from tests.kit import Lh
-
-READS = [command for command in COMMANDS if not command.writes]
-
-
-@pytest.fixture(scope="module", params=READS, ids=lambda command: command.cmd)
-def command(request: pytest.FixtureRequest) -> Command:
-    found: Command = request.param
-    return found
-
 
 APART = {
     "system.schema.get": ("args_schema",),  # names of types; the lines list the arguments
@@ -56,16 +48,21 @@ def missing(result: dict[str, Any], text: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_lines_name_what_the_json_is_about(untouched: Lh, command: Command) -> None:
-    args = {**example_args(untouched, command), "budget_profile": "audit"}
-    whole = call(untouched, command, args)
-    lines = call(untouched, command, {**args, "fmt": "lines"})
-    assert whole.success
-    assert lines.text is not None
+def test_its_lines_follow_the_protocol_and_name_what_the_json_is_about(
+    ready: Lh, command: Command
+) -> None:
+    answer = call(ready, command, {**example_args(ready, command), "fmt": "lines"})
+    assert answer.success
+    assert answer.text
+    lines = answer.text.split("\n")
+    assert all(line == line.strip() and line for line in lines)
+    assert not any(line.startswith(("{", "[")) for line in lines)
+    tags = {line.partition(":")[0] for line in lines if re.match(r"[A-Z]+: ", line)}
+    assert tags <= {"ERROR", "WARNING", "MORE", "REFERENCE", "CMD", "WATERMARK"}
     apart = APART.get(command.cmd, ())
     lost = [
         (at, one)
-        for at, one in missing(whole.envelope["result"], lines.text)
+        for at, one in missing(answer.envelope["result"], answer.text)
         if not (apart and at.startswith(apart))
     ]
     assert not lost, f"LOST {command.cmd} {sorted({at for at, _ in lost})}"

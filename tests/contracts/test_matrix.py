@@ -71,16 +71,6 @@ def test_its_example_succeeds_through_its_portal(ready: Lh, command: Command) ->
     ready.run_actions(answer.envelope)
 
 
-def test_its_lines_follow_the_protocol(ready: Lh, command: Command) -> None:
-    text = call(ready, command, {**example_args(ready, command), "fmt": "lines"}).text
-    assert text
-    lines = text.split("\n")
-    assert all(line == line.strip() and line for line in lines)
-    assert not any(line.startswith(("{", "[")) for line in lines)
-    tags = {line.partition(":")[0] for line in lines if re.match(r"[A-Z]+: ", line)}
-    assert tags <= {"ERROR", "WARNING", "MORE", "REFERENCE", "CMD", "WATERMARK"}
-
-
 def test_an_unknown_id_is_refused_with_a_way_on(ready: Lh, command: Command) -> None:
     example, known = msgspec.to_builtins(command.example), example_args(ready, command)
     named = {k: v for k, v in example.items() if isinstance(v, str) and ID.match(v)}

@@ -55,13 +55,14 @@ def test_the_answer_resumes_the_task_as_its_worker_will_find_it(lh: Lh, max_char
     facts = [one["text"] for one in made["resume"].get("facts", [])]
     assert max_chars == 200 or any("JOB-001 QUEUED Search: mend it" in one for one in facts)
     assert envelope["actions"][0]["args"]["cmd"] == "jobs.wait"
-    state, *commands = lh.lines("tasks.macro.delegate", **args)
+    state, *facts, command = lh.lines("tasks.macro.delegate", **args)
+    note = lh("docs.show", target="TASK-002", doc_kind="notes")["entries"][-1]
     assert state == (
         "delegated TASK-002 — Search: mend it | plan=PLAN-001 | job=JOB-002(QUEUED) "
-        f"| ref={lh('jobs.open', job='JOB-002')['job']['last_ref']} "
+        f"| cockpit=notes@{note['seq']} | ref={lh('jobs.open', job='JOB-002')['job']['last_ref']} "
         "| next gate s:0 needs(criteria tests) (Frame)"
     )
-    assert commands[0].startswith("jobs cmd=jobs.wait job=JOB-002")
+    assert command.startswith("jobs cmd=jobs.wait job=JOB-002")
 
 
 def details_of_steps(lh: Lh) -> list[dict[str, Any]]:

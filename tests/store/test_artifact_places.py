@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from longhouse.store.artifacts.blobs import BytesPlace, LogBytes, LogWriter, Quo
 from longhouse.store.artifacts.database import DatabasePlace
 from longhouse.store.artifacts.database.chunks import CHUNK
 from longhouse.store.artifacts.folder import FolderPlace
+from longhouse.store.artifacts.growing import GrowingLog
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.postgres import PostgresEngine
 
@@ -234,6 +236,31 @@ def test_of_two_writers_at_one_offset_one_appends(held: Held) -> None:
     assert logs[1].extend(6, b"second") == 12
     assert logs[0].extend(99, b"beyond") == 12
     assert read_log(held.place, "1.ART-001.log") == b"first second"
+
+
+def test_who_extends_a_log_in_the_folder_locks_others_out_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = FolderPlace(tmp_path / "artifacts").logs.open("1.ART-001.log", cap=None)
+    (file,) = tmp_path.rglob("1.ART-001.log")
+    append, locked = GrowingLog.append, []
+
+    def lock() -> bool:
+        with file.open("rb") as other:
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+    def spied(self: GrowingLog, data: bytes | memoryview) -> int:
+        locked.append(not lock())
+        return append(self, data)
+
+    monkeypatch.setattr(GrowingLog, "append", spied)
+    assert log.extend(0, b"one") == 3
+    assert locked == [True]
+    assert lock()
 
 
 @pytest.mark.parametrize("step", [777, CHUNK, 100_000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 from collections.abc import Callable
 
@@ -267,3 +268,71 @@ def test_a_write_that_fails_does_not_knock(db: Database) -> None:
     with pytest.raises(InternalError):
         db.write(WS, work, CALL)
     assert db.wakeups.knocks == seen
+
+
+class Pipe:
+    """A signal that the test gives by hand."""
+
+    def __init__(self) -> None:
+        self.ear, self.mouth = os.pipe()
+        self.drained = self.closed = self.commits = self.knocks = 0
+
+    def heard(self) -> Heard:
+        return Heard(self.commits, self.knocks)
+
+    def fileno(self) -> int:
+        return self.ear
+
+    def drain(self) -> None:
+        self.drained += len(os.read(self.ear, 100))
+
+    def close(self) -> None:
+        self.closed += 1
+        for end in (self.ear, self.mouth):
+            os.close(end)
+
+
+def test_the_ear_sleeps_until_the_signal_and_takes_each_signal_once() -> None:
+    signal, looks = Pipe(), threading.Semaphore(0)
+    seqs = {WS: 1}
+
+    def look() -> dict[str, int]:
+        looks.release()
+        return dict(seqs)
+
+    woken = wakeups.Wakeups(lambda: signal, look)
+    assert woken.wait(WS, 0, SOON_S)
+    for seq in (2, 3):
+        seqs[WS] = signal.commits = seq
+        os.write(signal.mouth, b".")
+        assert woken.wait(WS, seq - 1, SOON_S)
+    seen, signal.knocks = woken.knocks, 1
+    os.write(signal.mouth, b".")
+    assert woken.wait(WS, 3, SOON_S, Concern(subjects=(), knocks=("door",)), seen)
+    assert woken.knocks == seen + 1 == 2
+    for _ in range(3):
+        assert looks.acquire(timeout=SOON_S)
+    assert not looks.acquire(blocking=False), "it looked without a commit"
+    woken.close()
+    assert (signal.drained, signal.closed) == (3, 1)
+
+
+def test_between_signals_the_ear_looks_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    class Poll:
+        def __init__(self) -> None:
+            self.fds: list[int] = []
+
+        def register(self, fd: int, _events: int) -> None:
+            self.fds.append(fd)
+
+        def poll(self, ms: float) -> list[tuple[int, int]]:
+            asked.append(ms)
+            return [(self.fds[0], 1)]
+
+    monkeypatch.setattr(select, "poll", Poll)
+    monkeypatch.setattr(wakeups, "LOOK_S", 1.5)
+    woken = wakeups.Wakeups(Pipe, dict)
+    assert not woken._sleep(7), "the stop is no signal"
+    assert asked == [1500.0]

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from longhouse.desk.digest import fact_lines
 from longhouse.desk.resuming import RESUME_INSIDE, resumed
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
@@ -38,14 +39,14 @@ FALLBACK_ANCHOR = "a:core"
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
-    """The delegated task and its job; the command that waits for it follows."""
+    """The delegated task, its job and its facts; the command that waits for it follows."""
     job = result.get("job")
     title = result["resume"]["capsule"]["target"]["title"]
     parts = [f"delegated {result['task_id']} — {cell(title, 100)}", f"plan={result['plan_id']}"]
     parts += [f"job={job['id']}({job['status']})"] if job else []
-    return [
-        " | ".join([*parts, f"ref={result.get('job_ref') or result['task_id']}", result["next"]])
-    ]
+    parts += [f"cockpit={result['cockpit']['ref']}"]
+    parts += [f"ref={result.get('job_ref') or result['task_id']}", result["next"]]
+    return [" | ".join(parts), *fact_lines(result["resume"]["facts"])]
 
 
 @room.command(

@@ -173,7 +173,15 @@ def finish(tx: Tx, req: Finish) -> Finished:
 
 
 def _recorded_lines(result: dict[str, Any]) -> list[str]:
-    return [f"{result['task_id']} is recorded as DONE | ref={result['task_id']}"]
+    """The task with its plan, then what was recorded."""
+    task, made = result["task_id"], result["bootstrap"]
+    state = f"{task} is recorded as DONE | plan={made['plan']['id']} | ref={task}"
+    return [state, *map(_event_line, [*made["events"], *result["close"]["events"]])]
+
+
+def _event_line(event: dict[str, Any]) -> str:
+    title = event["payload"].get("title")
+    return f"{event['ref']} {event['type']}" + (f" — {cell(title, 100)}" if title else "")
 
 
 @room.command(
