@@ -47,7 +47,15 @@ ATTACKS = (  # the security tests that need no other process
 JUDGES: dict[str, tuple[str, ...]] = {
     "kernel": ("kernel", "dispatch", "memory", "crew", "processes", "terminals", *ATTACKS),
     "dispatch": ("dispatch", "jobs", "crew", "desk", *ATTACKS),
-    "store": ("store", "memory", "jobs", "processes", "recall", "ledger"),
+    "store": (
+        "store",
+        "memory",
+        "jobs",
+        "processes",
+        "recall",
+        "desk",
+        "security/test_reading_a_secret.py",
+    ),
     "memory": ("memory", "thinking", "recall"),
     "work": ("work", "desk"),
     "thinking": ("thinking", "desk"),

@@ -1,6 +1,6 @@
-"""`fmt=lines` of every command, read or write, follows the protocol and names what its JSON is about.
+"""`fmt=lines` of every command, read or write, follows the protocol and says what its JSON holds.
 
-That is each ref, id and title.
+It names each ref, id and title.
 """
 
 from __future__ import annotations

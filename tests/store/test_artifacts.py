@@ -119,7 +119,22 @@ def test_lines_are_read_by_number_and_from_the_end(lh: Lh) -> None:
     shown = lh("docs.artifact.show", id="ART-001", line=99, lines=5)
     assert (shown["first_line"], text_of(shown)) == (99, "line 99\nline 100\n")
     assert text_of(lh("docs.artifact.show", id="ART-001", tail_lines=1)) == "line 100\n"
+    assert text_of(lh("docs.artifact.show", id="ART-001", lines=2)) == "line 1\nline 2\n"
+    assert text_of(lh("docs.artifact.show", id="ART-001", tail_lines=2, lines=1)) == (
+        "line 99\nline 100\n"
+    )
     assert lh.lines("docs.artifact.show", id="ART-001", line=7, lines=1)[1] == "line 7"
+
+
+def test_the_lines_of_a_part_say_where_the_next_begins_and_of_the_last_nothing(lh: Lh) -> None:
+    lh("docs.artifact.add", name="log", content="one\ntwo\n")
+    assert lh.lines("docs.artifact.show", id="ART-001", lines=1)[1:3] == [
+        "one",
+        "MORE: offset_bytes=4",
+    ]
+    rest = lh.lines("docs.artifact.show", id="ART-001", offset_bytes=4)
+    assert rest[1] == "two"
+    assert not [line for line in rest if line.startswith("MORE:")]
 
 
 def test_the_list_pages_newest_first_and_says_what_is_used(lh: Lh) -> None:

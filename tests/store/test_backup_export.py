@@ -116,6 +116,17 @@ def test_a_log_that_grows_is_exported_as_if_it_had_ended_then(lh: Lh) -> None:
     assert lh("docs.artifact.show", id=begun.handle)["artifact"]["state"] == "growing"
 
 
+def test_an_export_says_how_much_it_wrote(lh: Lh) -> None:
+    fill(lh)
+    out = io.BytesIO()
+    told = export_workspace(lh.house.db, artifacts_of(lh.house), "acme", out, call_of(lh.house))
+    data = out.getvalue()
+    assert told.bytes == len(data)
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        names = tar.getnames()
+    assert told.artifacts == sum(name.startswith("artifacts/") for name in names) > 0
+
+
 def test_the_file_is_a_plain_tar(lh: Lh) -> None:
     fill(lh)
     with tarfile.open(fileobj=io.BytesIO(exported(lh.house))) as tar:

@@ -46,7 +46,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     parts += [f"job={job['id']}({job['status']})"] if job else []
     parts += [f"cockpit={result['cockpit']['ref']}"]
     parts += [f"ref={result.get('job_ref') or result['task_id']}", result["next"]]
-    return [" | ".join(parts), *fact_lines(result["resume"]["facts"])]
+    return [" | ".join(parts), *fact_lines(result["resume"].get("facts", []))]
 
 
 @room.command(

@@ -176,7 +176,9 @@ def _recorded_lines(result: dict[str, Any]) -> list[str]:
     """The task with its plan, then what was recorded."""
     task, made = result["task_id"], result["bootstrap"]
     state = f"{task} is recorded as DONE | plan={made['plan']['id']} | ref={task}"
-    return [state, *map(_event_line, [*made["events"], *result["close"]["events"]])]
+    done = result["complete"].get("event")
+    told = [*made["events"], *result["close"]["events"], *([done] if done else [])]
+    return [state, *map(_event_line, told)]
 
 
 def _event_line(event: dict[str, Any]) -> str:
