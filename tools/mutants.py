@@ -74,6 +74,9 @@ JUDGES: dict[str, tuple[str, ...]] = {
 }
 """The tests that judge a room: its own, and those of rooms that use it.
 All tests together would notice more, but take hours."""
+PROGRAMS = ("runner", "supervisor", "subagents", "client", "surfaces")
+"""The rooms whose tests also start them as programs, in which it is not known what a test reaches;
+there the tests of the same folder judge, too."""
 MOST_TESTS = 200
 MOST_SECONDS = 40
 """How many tests run for one mutant, and how long they take unbroken: the nearest ones."""
@@ -156,8 +159,12 @@ def candidates(room: str, folder: Path, recordings: Sequence[Recording]) -> Iter
                 reached.setdefault(line, set()).update(tests)
         for mutation in mutations(source):
             tests = reached.get(mutation.line, set())
-            if tests - {""}:
-                near = nearest(tests - {""}, room, file.stem, seconds)
+            if here := tests - {""}:
+                near = nearest(here, room, file.stem, seconds)
+                if room in PROGRAMS:
+                    folder_of_tests = f"tests/{file.parent.relative_to(folder / 'src/longhouse')}/"
+                    others = {one for one in seconds if one.startswith(folder_of_tests)} - here
+                    near = bounded([*near, *nearest(others, room, file.stem, seconds)], seconds)
                 yield Mutant(room, path, mutation, near, at_import="" in tests)
 
 
@@ -172,14 +179,19 @@ def nearest(
         own = f"tests/{room}/" in file
         circle = 0 if own and concept.rstrip("s") in file else 1 if own else 2
         circles[circle].setdefault(file, []).append(test)
+    laps = (zip_longest(*files.values()) for files in circles.values())
+    return bounded((one for circle in laps for lap in circle for one in lap if one), seconds)
+
+
+def bounded(tests: Iterable[str], seconds: dict[str, float]) -> tuple[str, ...]:
+    """The first of these tests, as many as may run for one mutant."""
     found: list[str] = []
     spent = 0.0
-    for files in circles.values():
-        for test in (one for lap in zip_longest(*files.values()) for one in lap if one):
-            spent += seconds.get(test, 0.0)
-            if found and (spent > MOST_SECONDS or len(found) == MOST_TESTS):
-                return tuple(found)
-            found.append(test)
+    for test in tests:
+        spent += seconds.get(test, 0.0)
+        if found and (spent > MOST_SECONDS or len(found) == MOST_TESTS):
+            break
+        found.append(test)
     return tuple(found)
 
 

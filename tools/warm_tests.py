@@ -194,13 +194,17 @@ def _functions_by_file() -> dict[str, list[FunctionType]]:
 
 
 def _waited(child: int) -> int | None:
-    """The child's exit code; None if it had to be killed."""
+    """The child's exit code; None if it had to be killed.
+
+    Orphans of programs that tests started are children here; one that has ended must not stay.
+    """
     ends = time.monotonic() + LIMIT_S
     while time.monotonic() < ends:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == child:
             return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
+        if not pid:
+            time.sleep(0.01)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return None
