@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -43,6 +44,13 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(make_rig: 
         "supports_artifacts": ["report", "diff", "patch", "bench", "docs_update"],
         "max_parallel": 3,
         "sandbox_policy": "read-only",
+    }
+    assert offers_of(rig.context)["meta"] == {
+        "unsandboxed": [],
+        "pid": os.getpid(),
+        "heartbeat_ms": 20_000,
+        "isolation": rig.context.options.isolation,
+        "dry_run": False,
     }
 
 

@@ -147,6 +147,25 @@ def test_the_next_runner_finishes_what_one_that_was_killed_had_begun(
     assert files(root) == {"a.txt": "two\n", "x/deep.txt": "deep\n", "new.txt": "new\n"}
 
 
+def test_the_reflog_says_who_moved_the_branch(root: Path) -> None:
+    _, commit = moved(root)
+    assert follows(root, commit) is None
+    assert git(root, "log", "-g", "-1", "--format=%gn: %gs").strip() == (
+        f"Longhouse: {LANDED}: Fast-forward"
+    )
+
+
+@pytest.mark.parametrize("name", ["a.txt", "new.txt", "old.txt", "x/deep.txt"])
+def test_a_file_that_goes_through_a_filter_is_left_alone_wherever_it_is_listed(
+    root: Path, name: str
+) -> None:
+    head, commit = moved(root)
+    (root / ".git" / "info").mkdir(exist_ok=True)
+    (root / ".git" / "info" / "attributes").write_text(f"{name} filter=lfs\n")
+    assert follows(root, commit) == f"{name} goes through a filter, as with Git LFS"
+    assert git(root, "rev-parse", "main").strip() == head
+
+
 def test_only_the_branch_that_is_checked_out_moves(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

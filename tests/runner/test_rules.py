@@ -184,6 +184,19 @@ def test_a_prompt_gives_the_claim_the_rules_and_the_job() -> None:
     assert "task: TASK-001" in text
 
 
+def test_a_prompt_names_what_the_job_is_linked_to_and_nothing_that_it_lacks() -> None:
+    job = JOB._replace(meta={"paths": ["src/a.py", "docs"]}, expected_artifacts=("diff", "report"))
+    text = slice_prompt(job, SliceContext(number=1, slice_s=120))
+    assert "finish it within 2 minutes" in text
+    assert text.endswith(
+        "# The job JOB-007: Look\ntask: TASK-001\nanchor: a:core\nkind: codex_cli\n"
+        "reserved files: src/a.py, docs\nexpected artifacts: diff, report\n\nLook at it.\n"
+    )
+    bare = slice_prompt(JOB._replace(task=None), SliceContext(number=1, slice_s=119))
+    assert "finish it within 119 seconds" in bare
+    assert "\n# The job JOB-007: Look\nanchor: a:core\nkind: codex_cli\n\nLook at it.\n" in bare
+
+
 def test_a_resumed_session_is_not_told_the_job_again() -> None:
     text = slice_prompt(JOB, SliceContext(number=2, slice_s=60, skill="[STRICT]", resumed=True))
     assert "Look at it." not in text

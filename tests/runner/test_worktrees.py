@@ -77,6 +77,14 @@ def test_changes_of_a_done_job_are_taken_back_and_kept_as_a_patch(repo: Rig) -> 
     assert "+two" in repo("docs.artifact.show", id=patch["digest"])["parts"][0]["text"]
 
 
+def test_a_job_that_changed_nothing_leaves_no_worktree_and_speaks_of_none(repo: Rig) -> None:
+    job = repo.run(f"remember(os.getcwd()); done({repo.note()!r})")
+    assert repo.status(job) == "DONE"
+    assert repo.messages(job, "worktree_kept") == []
+    assert "Its changes are in" not in repo.view(job)["job"]["summary"]
+    assert not Path(repo.trace(job)[0]).exists()
+
+
 def test_committed_work_is_taken_back_as_well(repo: Rig) -> None:
     ref = repo.note()
     commit = "git -c user.name=T -c user.email=t@example.org commit -qam second"

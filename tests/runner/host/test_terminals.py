@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import errno
 import os
+import stat
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.runner.host import terminal
 from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.task import HostedTask
 from longhouse.runner.host.terminal import Terminal
@@ -61,6 +64,19 @@ def test_the_host_holds_the_master_alone_and_only_while_the_task_runs(host: Host
     host.cancel(task)
     host.ended(task)
     assert terminals() == []
+
+
+@pytest.mark.parametrize("rows, cols", [(0, 80), (24, 0), (65_536, 80), (24, 65_536), (-1, 80)])
+def test_an_impossible_size_is_refused(rows: int, cols: int) -> None:
+    with pytest.raises(ValueError, match=f"{rows} rows and {cols} columns"):
+        terminal._size(rows, cols)
+    assert terminal._size(1, 65_535) == struct.pack("4H", 1, 65_535, 0, 0)
+
+
+def test_the_door_of_the_host_is_for_its_owner_alone(host: Hosted) -> None:
+    assert host.pid
+    (door,) = [one for one in host.folder.iterdir() if one.is_socket()]
+    assert stat.S_IMODE(door.stat().st_mode) == 0o600
 
 
 def test_what_is_typed_is_read_and_resizing_and_signals_reach_the_program(host: Hosted) -> None:
