@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ FLOOR = 85
 HOME = Path("build/mutants")
 PAGE = Path("docs/mutants.md")
 VERDICTS = Path("build/mutants.json")
+EQUIVALENT = Path("tests/equivalent_mutants.toml")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
 ATTACKS = (  # the security tests that need no other process
     "security/test_entering_another_workspace.py",
@@ -90,6 +92,11 @@ class Mutant:
     tests: tuple[str, ...]
     at_import: bool
     """Whether the line also runs outside tests, when modules are loaded."""
+    text: str
+    """The line, without its indentation."""
+
+    def known_as(self) -> tuple[str, str, str]:
+        return self.path.removeprefix("src/longhouse/"), self.text, str(self.mutation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,8 @@ class Verdict:
     killed: bool | None
     """None if the tests that failed also fail on the unbroken code, and so prove nothing."""
     seconds: float
+    equal: bool = False
+    """Whether someone has read this survivor and said why no test can notice it."""
 
 
 def main(args: list[str]) -> int:
@@ -150,13 +159,14 @@ def candidates(room: str, folder: Path, recordings: Sequence[Recording]) -> Iter
     """Every mutant on a line that a test reaches."""
     seconds = {name: spent for one in recordings for name, spent in one.seconds.items()}
     for file in sorted((folder / "src/longhouse" / room).rglob("*.py")):
-        if "postgres" in file.name:  # the sample runs on SQLite
+        if "postgres" in file.name and room != "store":  # only the store's tests run on both
             continue
         path, source = str(file.relative_to(folder)), file.read_text(encoding="utf-8")
         reached: dict[int, set[str]] = {}
         for recording in recordings:
             for line, tests in recording.tests_by_line(path, source).items():
                 reached.setdefault(line, set()).update(tests)
+        lines = source.splitlines()
         for mutation in mutations(source):
             tests = reached.get(mutation.line, set())
             if here := tests - {""}:
@@ -165,7 +175,8 @@ def candidates(room: str, folder: Path, recordings: Sequence[Recording]) -> Iter
                     folder_of_tests = f"tests/{file.parent.relative_to(folder / 'src/longhouse')}/"
                     others = {one for one in seconds if one.startswith(folder_of_tests)} - here
                     near = bounded([*near, *nearest(others, room, file.stem, seconds)], seconds)
-                yield Mutant(room, path, mutation, near, at_import="" in tests)
+                text = lines[mutation.line - 1].strip()
+                yield Mutant(room, path, mutation, near, "" in tests, text)
 
 
 def nearest(
@@ -198,6 +209,7 @@ def bounded(tests: Iterable[str], seconds: dict[str, float]) -> tuple[str, ...]:
 def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdict]:
     """Run the tests of each mutant, one mutant per tree at a time."""
     files = {test.split("::")[0] for mutant in sample for test in mutant.tests}
+    equals = equivalents()
     places: Queue[tuple[Path, WarmTests]] = Queue()
     for folder in trees[: len(sample)]:
         places.put((folder, WarmTests(folder, files)))
@@ -210,9 +222,14 @@ def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdi
             killed = noticed(mutant, *place)
         finally:
             places.put(place)
+        equal = killed is False and mutant.known_as() in equals
         fate = {True: "killed", False: "survived", None: "not judged"}[killed]
-        print(f"  {fate} {mutant.path}:{mutant.mutation.line} {mutant.mutation}", flush=True)
-        return Verdict(mutant, killed, time.monotonic() - started)
+        print(
+            f"  {'equivalent' if equal else fate} {mutant.path}:{mutant.mutation.line} "
+            f"{mutant.mutation}",
+            flush=True,
+        )
+        return Verdict(mutant, killed, time.monotonic() - started, equal)
 
     with ThreadPoolExecutor(len(trees)) as pool:
         found = [verdict for verdict in pool.map(one, sample) if verdict is not None]
@@ -255,18 +272,33 @@ def tree(number: int) -> Path:
     return folder
 
 
+def equivalents() -> set[tuple[str, str, str]]:
+    """The survivors that were read and change nothing that anyone can see."""
+    rows = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutant", [])
+    return {(row["path"], row["line"], row["edit"]) for row in rows if row["why"]}
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
+    """How many mutants were noticed, of how many that were judged and can be noticed."""
+
     noticed: int
     judged: int
+    equal: int = 0
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> Share:
-        judged = [one.killed for one in verdicts if one.killed is not None]
-        return cls(sum(judged), len(judged))
+        judged = [one for one in verdicts if one.killed is not None]
+        return cls(
+            sum(bool(one.killed) for one in judged), len(judged), sum(one.equal for one in judged)
+        )
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.noticed // max(self.judged - self.equal, 1)
 
     def __str__(self) -> str:
-        return f"{self.noticed}/{self.judged} {100 * self.noticed // max(self.judged, 1)} %"
+        return f"{self.noticed}/{self.judged}, {self.equal} equivalent, {self.percent} %"
 
 
 def keep(room: str, seed: int, verdicts: list[Verdict]) -> None:
@@ -277,6 +309,7 @@ def keep(room: str, seed: int, verdicts: list[Verdict]) -> None:
             "line": one.mutant.mutation.line,
             "edit": str(one.mutant.mutation),
             "killed": one.killed,
+            "equivalent": one.equal,
             "tests": len(one.mutant.tests),
             "seconds": round(one.seconds, 1),
         }
@@ -289,6 +322,7 @@ def keep(room: str, seed: int, verdicts: list[Verdict]) -> None:
         "tree": _commit(),
         "mutants": share.judged,
         "noticed": share.noticed,
+        "equivalent": share.equal,
         "verdicts": rows,
     }
     VERDICTS.write_text(json.dumps(kept() | {room: sample}, indent=1), encoding="utf-8")
@@ -302,8 +336,8 @@ def kept() -> dict[str, Any]:
 def with_rows(page: str, samples: dict[str, Any]) -> str:
     """The page with the rows of these rooms in its table."""
     for room, one in samples.items():
-        share = 100 * one["noticed"] // max(one["mutants"], 1)
-        cells = (room, one["seed"], one["mutants"], one["noticed"], f"{share} %")
+        share = Share(one["noticed"], one["mutants"], one["equivalent"])
+        cells = (room, one["seed"], share.judged, share.noticed, share.equal, f"{share.percent} %")
         row = " | ".join(str(cell) for cell in (*cells, one["tree"], one["date"]))
         page, replaced = re.subn(rf"(?m)^\| {room} \|.*$", f"| {row} |", page)
         if not replaced:
@@ -322,7 +356,7 @@ def below_floor(verdicts: list[Verdict]) -> list[str]:
     missed = []
     for room in JUDGES:
         own = Share.of(one for one in verdicts if one.mutant.room == room)
-        if 100 * own.noticed < FLOOR * own.judged:
+        if own.judged and own.percent < FLOOR:
             print(f"mutants: {room} is below {FLOOR}%; read its survivors above")
             missed.append(room)
     return missed

@@ -1,6 +1,6 @@
 """Which tests reach which line, and how long each takes, recorded by running them with coverage.
 
-A file of tests is recorded on SQLite, and again only when it has changed. If the source has
+A file of tests is recorded once, and again only when it has changed. If the source has
 changed since, its lines are found again by comparing it with the source of the recording; a new
 line counts as reached by the tests of the line before it. As a pytest plugin, this module writes
 down seconds and failures.
@@ -26,6 +26,8 @@ import pytest
 
 RECORD = "build/recorded.json"
 OUT = "build/out.txt"
+BOTH = "tests/store/"
+"""The tests that are recorded on both databases, for the room that hides which one it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +84,12 @@ def recorded(folder: Path, judges: Iterable[str], keep: Path, jobs: int) -> list
     }
     found = _known(wanted, keep)
     lacking = sorted(wanted.keys() - {file for one in found for file in one.files})
-    if lacking:
-        _record(folder, lacking, keep, jobs, {file: wanted[file] for file in lacking})
-        found = _known(wanted, keep)
+    both = [file for file in lacking if file.startswith(BOTH)]
+    for files, databases in ((both, ()), (sorted(set(lacking) - {*both}), ("-k", "not postgres"))):
+        if files:
+            held = {file: wanted[file] for file in files}
+            _record(folder, files, keep, [*databases, "-n", str(jobs)], held)
+            found = _known(wanted, keep)
     return found
 
 
@@ -110,14 +115,12 @@ def _known(wanted: dict[str, str], keep: Path) -> list[Recording]:
     return found
 
 
-def _record(folder: Path, files: Sequence[str], keep: Path, jobs: int, held: Any) -> None:
+def _record(folder: Path, files: Sequence[str], keep: Path, how: list[str], held: Any) -> None:
     print(f"mutants: running {len(files)} files of tests to learn what each reaches", flush=True)
     for left in (RECORD, "build/coverage"):
         (folder / left).unlink(missing_ok=True)
-    measured = ["-q", "-p", "no:cacheprovider", "-k", "not postgres"]
+    measured = ["-q", "-p", "no:cacheprovider", "--dist", "worksteal", *how]
     measured += ["--cov", "--cov-context=test", "--cov-report=", "-p", "tools.reach"]
-    if jobs > 1:
-        measured += ["-n", str(jobs), "--dist", "worksteal"]
     with (folder / OUT).open("wb") as out:
         subprocess.run(
             [sys.executable, "-m", "pytest", *measured, *files],

@@ -241,7 +241,7 @@ def main(files: list[str]) -> int:
     subreaper = 36
     ctypes.CDLL(None).prctl(subreaper, 1, 0, 0, 0)
     quiet = ["-q", "-p", "no:cacheprovider", f"--timeout={HUNG_S}"]
-    ignored = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-k", "not postgres"]
+    ignored = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([*quiet, *ignored, *files], plugins=[Loop(requests, answers)]))
 
 

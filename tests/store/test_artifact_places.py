@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from longhouse.store import postgres
 from longhouse.store.artifacts.blobs import BytesPlace, LogBytes, LogWriter, QuotaExceeded
 from longhouse.store.artifacts.database import DatabasePlace
 from longhouse.store.artifacts.database.chunks import CHUNK
+from longhouse.store.artifacts.disk import Dir
 from longhouse.store.artifacts.folder import FolderPlace
 from longhouse.store.artifacts.growing import GrowingLog
 from longhouse.store.artifacts.view import ArtifactView
@@ -303,6 +305,42 @@ def test_bytes_lost_on_the_way_are_skipped(held: Held, to: int) -> None:
     blob, size, gap = held.place.logs.finish(log, now_ms=NOW, shared=False)
     assert (size, gap) == (to + 20_000, (100, to - 100, 0))
     assert whole(held.place, blob.digest) == b"a" * 100 + b"b" * 20_000
+
+
+@pytest.mark.parametrize("what", ["grew", "vanished"])
+def test_a_log_that_another_changes_while_it_is_hashed_is_not_sealed(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    engines = [PostgresEngine(postgres_url) for _ in range(2)]
+    place, other = (DatabasePlace(engine) for engine in engines)
+    log = grown(place, BIG[:50_000], 7000)
+    digest = place.logs._digest
+
+    def meanwhile(name: str, row: Any) -> str:
+        if what == "grew":
+            other.logs.open(name, cap=None).append(b"more")
+        else:
+            other.logs.sweep(set(), LATER)
+        return digest(name, row)
+
+    monkeypatch.setattr(place.logs, "_digest", meanwhile)
+    with pytest.raises(StoreBusy, match="grew"):
+        place.logs.finish(log, now_ms=NOW, shared=False)
+    assert place.blobs.size(digest_of(BIG[:50_000])) is None
+    for engine in engines:
+        engine.close()
+
+
+def test_a_new_folder_is_in_its_parent_on_disk_before_anything_is_put_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Dir.root(tmp_path / "artifacts")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    root.sub("blobs")
+    assert synced == [root.fd]
+    root.sub("blobs")
+    assert synced == [root.fd]
 
 
 def test_a_log_that_grows_after_it_was_sealed_spoils_nothing(held: Held) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -288,3 +290,23 @@ def test_a_store_opened_twice_in_one_process_is_one_store(
 def test_a_percent_sign_in_a_query_is_kept(db: Database) -> None:
     query = Query("like", "SELECT 'a%' AS a", "SELECT 'a%' AS a")
     assert db.read(WS, lambda tx: tx.value(query), CALL) == "a%"
+
+
+def test_a_store_that_was_used_and_closed_leaves_nothing_open(
+    new_db: Callable[..., Database],
+) -> None:
+    new_db().close()
+    before = _open_files()
+    db = new_db()
+    db.write(WS, put("a"), CALL)
+    assert db.wakeups.wait(WS, 0, 0)
+    assert len(_open_files()) > len(before)
+    db.close()
+    assert _open_files() == before
+
+
+def _open_files() -> list[str]:
+    """What this process has open, without what the libraries open for themselves."""
+    folder = Path("/proc/self/fd")
+    found = (one.readlink() if one.is_symlink() else one for one in folder.iterdir())
+    return sorted(re.sub(r"\[[0-9]+\]", "", str(one)) for one in found if "/proc/" not in str(one))

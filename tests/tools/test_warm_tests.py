@@ -8,7 +8,8 @@ from types import FunctionType
 
 import pytest
 
-from tools.mutants import nearest, with_rows
+from tools.mutants import equivalents, nearest, with_rows
+from tools.mutations import mutations
 from tools.warm_tests import WarmTests, put_in
 
 SOURCE = """
@@ -112,7 +113,22 @@ def test_the_tests_of_the_concept_come_first_and_quick_ones_before_slow_ones() -
 @pytest.mark.parametrize("room, lines", [("store", 4), ("jobs", 5)])
 def test_a_room_has_one_row_on_the_page(room: str, lines: int) -> None:
     page = "| room | seed |\n| --- | --- |\n| store | 1 |\nThe end.\n"
-    one = {"seed": 7, "mutants": 40, "noticed": 35, "tree": "abc", "date": "2030-01-02"}
+    one = {
+        "seed": 7,
+        "mutants": 40,
+        "noticed": 34,
+        "equivalent": 1,
+        "tree": "abc",
+        "date": "2030-01-02",
+    }
     made = with_rows(page, {room: one})
-    assert f"| {room} | 7 | 40 | 35 | 87 % | abc | 2030-01-02 |\n" in made
+    assert f"| {room} | 7 | 40 | 34 | 1 | 87 % | abc | 2030-01-02 |\n" in made
     assert len(made.splitlines()) == lines
+
+
+def test_every_mutant_that_is_called_equivalent_still_exists() -> None:
+    for path, line, edit in equivalents():
+        source = (Path(__file__).parents[2] / "src/longhouse" / path).read_text(encoding="utf-8")
+        lines = source.splitlines()
+        made = {(lines[one.line - 1].strip(), str(one)) for one in mutations(source)}
+        assert (line, edit) in made, f"{path} has no {line!r} with {edit}; remove or mend its row"
