@@ -79,8 +79,8 @@ All tests together would notice more, but take hours."""
 PROGRAMS = ("runner", "supervisor", "subagents", "client", "surfaces")
 """The rooms whose tests also start them as programs, in which it is not known what a test reaches;
 there the tests of the same folder judge, too."""
-MOST_TESTS = 200
-MOST_SECONDS = 40
+MOST_TESTS = 600
+MOST_SECONDS = 60
 """How many tests run for one mutant, and how long they take unbroken: the nearest ones."""
 
 

@@ -157,6 +157,7 @@ def test_status_offers_to_look_at_what_is_open_about_the_work_in_focus(lh: Lh) -
     ]
     card = {"id": "CARD-H1", "type": "hypothesis", "title": "The cache is stale"}
     lh("think.card", card=card)
+    lh("think.card", card={**card, "id": "CARD-H2", "tags": ["v:draft"]})  # is not shown to others
     envelope = lh.envelope("status", view="full")
     (watch,) = [a for a in envelope["actions"] if a["action_id"] == "next::think.watch"]
     assert watch["why"] == "hypothesis CARD-H1 is open: The cache is stale"

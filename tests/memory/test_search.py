@@ -110,3 +110,24 @@ def test_a_text_matches_the_words_that_it_is_made_of(text: str) -> None:
     query = wanted(text.replace("*", " "))
     assert (query is None) == (not words(text))
     assert query is None or query.matches(text)
+
+
+def test_a_kind_that_only_nodes_have_can_be_asked_for_and_one_that_none_has_is_refused(
+    lh: Lh,
+) -> None:
+    ops = [
+        {"op": "node_upsert", "id": "H-1", "type": "hazard", "title": "a zebra on the road"},
+        {"op": "node_upsert", "id": "H-2", "type": "note", "title": "a zebra in the zoo"},
+    ]
+    lh("graph.apply", ops=ops)
+    (hit,) = lh("docs.search", text="zebra", kind=["hazard"])["hits"]
+    assert hit["title"] == "a zebra on the road"
+    assert lh.refused("docs.search", text="zebra", kind=["harzard"])["code"] == "INVALID_INPUT"
+
+
+def test_of_two_that_say_the_same_the_decision_comes_first(lh: Lh) -> None:
+    for number, kind in enumerate(["note", "decision", "note"]):
+        node = {"op": "node_upsert", "id": f"N-{number}", "type": kind, "title": "the zebra stays"}
+        lh("graph.apply", ops=[node])
+    first, *_ = lh("docs.search", text="zebra stays")["hits"]
+    assert first["ref"] == "graph@2", first

@@ -129,3 +129,10 @@ def test_a_reset_moves_the_pointer_and_the_reflog_tells(lh: Lh) -> None:
         ("tags/v1", "tag"),
         ("main", "reset"),
     ]
+
+
+def test_a_tag_of_nothing_is_refused_under_the_name_of_its_argument(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="one")
+    for wrong in ("notes@99", "nowhere"):
+        error = lh.refused("vcs.tag.create", name="v1", **{"from": wrong})
+        assert error["message"].startswith("from: "), error

@@ -136,3 +136,25 @@ def test_a_task_says_whether_whoever_looks_may_tell_it_what_to_do(lh: Lh) -> Non
     for caller, may in zip([mine, *others], [True, False, True], strict=True):
         shown = lh.house.call("tool.task_list", {}, caller).envelope["result"]["tasks"]
         assert [task["yours"] for task in shown] == [may]
+
+
+@pytest.mark.parametrize(
+    "cmd, args",
+    [
+        ("tool.task_write_stdin", {"keys": ["y", "Enter"]}),
+        ("tool.task_resize", {"rows": 10, "cols": 20}),
+        ("tool.task_signal", {"signal": "INT"}),
+        ("tool.task_cancel", {}),
+    ],
+)
+def test_only_who_started_a_task_or_a_manager_controls_it(
+    lh: Lh, cmd: str, args: dict[str, Any]
+) -> None:
+    task_id = Runner(lh).start(execution_mode="pty")
+    asked = {"task_id": task_id, **args}
+    stranger = Caller(Role.AGENT, owner="token-8")
+    refused = lh.house.call(cmd, asked, stranger)
+    assert refused.code == "FORBIDDEN"
+    assert "was started with another token" in refused.envelope["error"]["message"]
+    assert Runner(lh).hold()["ops"] == []
+    assert lh.house.call(cmd, asked, Caller(Role.MANAGER, owner="token-9")).success

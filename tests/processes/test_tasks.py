@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import shlex
+from pathlib import Path
 
 import pytest
 
-from tests.contracts.world import fingerprint
+from longhouse.processes.records import SILENT_MS
+from longhouse.processes.typed import _Memory
+from tests.contracts.world import fingerprint, rows_of
 from tests.kit import Lh
 from tests.processes.kit import HOST, Runner, allow, ended, out, running, spawned
 
@@ -263,6 +266,33 @@ def test_only_its_own_runner_speaks_for_a_host(lh: Lh) -> None:
     thief = Caller(Role.AGENT, owner="token-2")
     answer = lh.house.call("tool.task_held", {"runner_id": "r", "host_id": HOST}, thief)
     assert answer.code == "FORBIDDEN"
+
+
+def test_the_first_frame_says_what_was_asked_for_and_by_whom(lh: Lh, tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    asked = {"title": "the page", "name": "dev", "execution_mode": "pty", "agent_id": "amber-otter"}
+    task_id = spawned(lh, "make", args={"cwd": "web"}, origin_session_id="s-1", **asked)
+    first = lh("open", id=task_id)["frames"][0]
+    told = {name: first.get(name) for name in ("tool_name", "cwd", "origin_session_id", "args")}
+    assert told == {
+        "tool_name": "bash",
+        "cwd": "web",
+        "origin_session_id": "s-1",
+        "args": {"command": "make", "cwd": "web"},
+    }
+    assert {name: first.get(name) for name in asked} == asked
+
+
+def test_what_was_typed_leaves_its_size_and_goes_with_a_task_that_is_given_up(lh: Lh) -> None:
+    task_id = Runner(lh).start(execution_mode="pty")
+    lh("tool.task_write_stdin", task_id=task_id, keys=["hunter2", "Enter"], eof=True)
+    (op,) = Runner(lh).hold()["ops"]
+    assert (op["kind"], op["payload"]["bytes"], op["payload"]["eof"]) == ("stdin", 8, True)
+    lh.clock.advance(SILENT_MS + 1)
+    assert lh("tool.task_cancel", task_id=task_id, force=True)["task"]["cause"] == "host_lost"
+    memory = lh.house.facts.of(_Memory)
+    assert not memory._typed
+    assert rows_of(lh, "tool_typed")["tool_typed"] == []
 
 
 def test_keys_are_typed_by_their_names(lh: Lh) -> None:

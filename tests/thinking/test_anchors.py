@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from tests.contracts.world import fingerprint
+from tests.contracts.world import fingerprint, rows_of
 from tests.kit import Lh
 from tests.memory.kit import state
 from tests.thinking.kit import card, ids, task
@@ -34,6 +35,13 @@ def test_anchors_are_listed_by_id_and_found_by_word_kind_and_status(lh: Lh) -> N
     assert found(kind="component", status="active") == ["a:core"]
     assert found(limit=1) == ["a:core"]
     assert lh("think.anchor.list", limit=1)["has_more"] is True
+
+
+def test_the_log_says_whether_an_anchor_was_made_or_changed_and_nothing_if_neither(lh: Lh) -> None:
+    for title in ("Core", "The core", "The core"):
+        boot(lh, {"id": "a:core", "title": title})
+    kinds = re.findall(r"'kind', '(anchor_\w+)'", " ".join(rows_of(lh, "log")["log"]))
+    assert sorted(kinds) == ["anchor_created", "anchor_updated"]
 
 
 @pytest.mark.proves("MEM-127", "MEM-130", "MEM-050", "MEM-061")

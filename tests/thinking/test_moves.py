@@ -92,7 +92,9 @@ def test_a_link_is_an_edge_and_is_made_once(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     card(lh, "CARD-T1", "test")
     args = {"from": "CARD-T1", "rel": "supports", "to": "CARD-H1"}
-    assert lh("think.link", **args)["applied"]["edges_upserted"] == 1
+    made = lh("think.link", **args)
+    assert made["applied"] == {"nodes_upserted": 0, "edges_upserted": 1}
+    assert lh("open", id=made["graph_ref"])["ref"] == made["graph_ref"]
     assert edges(lh, "CARD-H1")["supported_by"] == ["CARD-T1"]
     lh("think.link", **{**args, "rel": "refines"}, message="why", meta={"k": 1})
     found = lh("graph.query", ids=["CARD-T1", "CARD-H1"])["edges"]
@@ -101,7 +103,8 @@ def test_a_link_is_an_edge_and_is_made_once(lh: Lh) -> None:
         ("CARD-T1", "refines", "CARD-H1"): {"k": 1, "message": "why"},
     }
     before = state(lh)
-    assert lh("think.link", **args)["applied"]["edges_upserted"] == 0
+    again = lh("think.link", **args)
+    assert (again["applied"]["edges_upserted"], again.get("graph_ref")) == (0, None)
     assert state(lh) == before
     assert lh.refused("think.link", **{**args, "to": "CARD-T1"})["code"] == "INVALID_INPUT"
     assert lh.refused("think.link", **{**args, "to": "CARD-H2"})["code"] == "UNKNOWN_ID"
@@ -381,6 +384,10 @@ def test_knowledge_is_found_by_its_title_and_renewed(lh: Lh) -> None:
     (found,) = lh("think.knowledge.query", anchor="a:cache")["cards"]
     assert found["text"] == "Not since May."
     assert len(lh("think.knowledge.query")["cards"]) == 2
+    card(lh, "CARD-DRAFT", "knowledge", tags=["v:draft"])
+    assert len(lh("think.knowledge.query")["cards"]) == 2
+    for drafts in ({"all_lanes": True}, {"include_drafts": True}):
+        assert len(lh("think.knowledge.query", **drafts)["cards"]) == 3
     lint = lh("think.knowledge.lint")
     assert [issue["code"] for issue in lint["issues"]] == ["KNOWLEDGE_NO_ANCHOR"]
     for number in range(20):

@@ -145,6 +145,16 @@ def test_a_trace_is_checked_for_order_and_for_what_is_missing(lh: Lh) -> None:
         assert lh("open", id=one["ref"])
 
 
+def test_a_thought_may_revise_or_branch_from_any_earlier_one(lh: Lh) -> None:
+    thought(lh, 1)
+    thought(lh, 2, isRevision=True, revisesThought=1)
+    thought(lh, 3, branchFromThought=2, branchId="b")
+    assert lh("think.trace.validate")["errors"] == []
+    thought(lh, 4, isRevision=True, revisesThought=4)
+    (wrong,) = lh("think.trace.validate")["errors"]
+    assert (wrong["code"], "revisesThought=4" in wrong["message"]) == ("UNKNOWN_THOUGHT", True)
+
+
 @pytest.mark.proves("MEM-275")
 def test_a_trace_belongs_to_a_target_or_is_named(lh: Lh) -> None:
     made = task(lh)

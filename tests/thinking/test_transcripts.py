@@ -19,6 +19,7 @@ from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.surfaces.mcp.tools import tool_list
 from longhouse.thinking.transcripts.folders import root_of
+from longhouse.thinking.transcripts.messages import message_of
 from tests.contracts.world import fingerprint
 from tests.kit import Lh, ManualClock
 from tests.thinking.world import codex, said_in_codex, transcript
@@ -459,3 +460,26 @@ def test_files_are_never_read_on_an_event_loop(
     assert asyncio.run(call).success
     assert read_by
     assert threading.get_ident() not in read_by
+
+
+@pytest.mark.parametrize(
+    "payload, said",
+    [
+        ({"type": "item_completed", "item": {"type": "UserMessage", "content": "go"}}, "go"),
+        (
+            {
+                "type": "item_completed",
+                "item": {"type": "UserMessage", "content": [{"type": "text", "text": "on"}]},
+            },
+            "on",
+        ),
+        ({"type": "item_completed", "item": {"type": "Reasoning", "content": "go"}}, None),
+        ({"type": "item_started", "item": {"type": "UserMessage", "content": "go"}}, None),
+        ({"type": "item_completed", "item": "UserMessage"}, None),
+        ({"type": "message", "role": "assistant", "content": "done"}, "done"),
+    ],
+)
+def test_messages_of_newer_rollouts_are_read(payload: dict[str, Any], said: str | None) -> None:
+    found = message_of({"timestamp": "2027-01-15", "payload": payload})
+    assert (found.text if found else None) == said
+    assert found is None or found.role == ("assistant" if said == "done" else "user")
