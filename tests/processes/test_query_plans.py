@@ -15,17 +15,17 @@ from tests.processes.kit import Runner
 
 PLANS = {
     "ops_count": "PRIMARY KEY (ws=? AND n=?)",
-    "typed_waiting": "COVERING INDEX tool_ops_waiting (ws=? AND n=? AND kind=?)",
+    "ops_waiting": "COVERING INDEX tool_ops_waiting (ws=? AND n=?)",
 }
 
 ON_POSTGRES = {
     "ops_count": "Index Only Scan Backward using tool_ops_pkey",
-    "typed_waiting": "using tool_ops_waiting",
+    "ops_waiting": "using tool_ops_waiting",
 }
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);
-INSERT INTO tool_ops (ws, n, k, kind, payload, pending, seq)
+INSERT INTO tool_ops (ws, n, k, kind, payload, pending, turn)
 SELECT 1, n % 20, n / 20 + 1, 'stdin', '{}', CASE WHEN n > 39900 THEN 1 ELSE 0 END, n
 FROM generate_series(1, 40000) n;
 """

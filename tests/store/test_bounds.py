@@ -48,16 +48,18 @@ def count(lh: Lh, table: str) -> int:
     return int(found)
 
 
-def test_operations_are_forgotten_when_their_task_has_ended_and_numbered_on(lh: Lh) -> None:
+def test_of_the_operations_that_are_done_only_the_last_is_kept_until_the_task_ends(lh: Lh) -> None:
     runner = Runner(lh)
     task_id = runner.start(execution_mode="pty")
-    for _ in range(3):
-        lh("tool.task_write_stdin", task_id=task_id, keys=["a"])
-    loop(lh, "forget_what_is_over")
-    assert count(lh, "tool_ops") == 3
+    ops = [lh("tool.task_write_stdin", task_id=task_id, keys=["a"])["op_id"] for _ in range(5)]
+    assert count(lh, "tool_ops") == 5
+    for left, op_id in zip((5, 4, 3), ops, strict=False):
+        typed = {"type": "tool_task_stdin_written", "op_id": op_id, "bytes": 1}
+        runner.append(task_id, typed)
+        assert count(lh, "tool_ops") == left  # those that wait, and the last that is done
+    assert lh("tool.task_write_stdin", task_id=task_id, keys=["a"])["op_id"] == f"{task_id}.6"
     runner.append(task_id, ended())
-    loop(lh, "forget_what_is_over")
-    assert count(lh, "tool_ops") == 1
+    assert count(lh, "tool_ops") == 0
 
 
 def test_a_host_is_forgotten_after_a_month_of_silence_but_not_while_it_has_tasks(lh: Lh) -> None:

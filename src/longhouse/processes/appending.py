@@ -14,8 +14,9 @@ from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Sugg
 from longhouse.kernel.inputs import from_base64
 from longhouse.kernel.redact import mask, redact
 from longhouse.kernel.tool_tasks import DELTA_BYTES, stream_of
+from longhouse.processes.cancelling import end_ops
 from longhouse.processes.claiming import heard
-from longhouse.processes.frames import log_id, log_path, named_logs, status_payload
+from longhouse.processes.frames import OUTCOMES, log_id, log_path, named_logs, status_payload
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room, sql
 from longhouse.processes.state import IllegalFrame
@@ -127,6 +128,8 @@ def _added(tx: Tx, process: Process, base_seq: int, told: list[NewFrame]) -> Fra
         _refuse_another_story(tx, process, base_seq, frames)
         return _appended(process, repeated=True)
     task_id = process.task_id
+    if any(frame.op_id for frame in told):
+        frames = _with_actors(tx, process, frames)
     try:
         process = process.write(tx, frames)
     except IllegalFrame as error:
@@ -140,10 +143,24 @@ def _added(tx: Tx, process: Process, base_seq: int, told: list[NewFrame]) -> Fra
             k = op_number(process, frame.op_id)
             if tx.one(sql.op_done, n=process.row["n"], k=k):
                 forget(tx, process.row["n"], k)
+                tx.run(sql.ops_before, n=process.row["n"], k=k)
     if process.state.ended:
-        tx.run(sql.ops_over, n=process.row["n"])
-        forget(tx, process.row["n"])
+        end_ops(tx, process)
     return _appended(process, repeated=False)
+
+
+def _with_actors(
+    tx: Tx, process: Process, frames: list[tuple[str, dict[str, Any]]]
+) -> list[tuple[str, dict[str, Any]]]:
+    """The frames, those of an operation's outcome with who requested it."""
+    actors = {
+        f"{process.task_id}.{row['k']}": row["actor"]
+        for row in tx.all(sql.ops_actors, n=process.row["n"])
+    }
+    return [
+        (kind, {**data, "by": actors.get(data["op_id"])} if kind in OUTCOMES else data)
+        for kind, data in frames
+    ]
 
 
 def op_number(process: Process, op_id: str) -> int:

@@ -18,10 +18,10 @@ from longhouse.processes.typed import Typed, forget, keep
 from longhouse.processes.types.tasks import CancelTask, ToolTaskStatus
 from longhouse.store.tx import Tx
 
-__all__ = ["add_op", "cancel", "end", "give_up"]
+__all__ = ["add_op", "cancel", "end", "end_ops", "give_up", "ops_for"]
 
 OPS = "tool_ops"
-"""The stream of the workspace's log that records operations when they are requested."""
+"""The stream of the workspace's log for what happens to tasks and is no frame."""
 
 
 @room.command(
@@ -75,27 +75,54 @@ def give_up(tx: Tx, process: Process, why: str) -> Process:
         error=None if ran else why,
     )
     process = process.write(tx, [("tool_task_status", over)])
-    tx.run(sql.ops_over, n=process.row["n"])
-    forget(tx, process.row["n"])
+    end_ops(tx, process)
     return process
+
+
+def end_ops(tx: Tx, process: Process) -> None:
+    """The task has ended: record what was requested and never done, and forget its input."""
+    rows = sorted(tx.all(sql.ops_over, n=process.row["n"]), key=lambda row: int(row["k"]))
+    undone = [
+        {
+            "op_id": f"{process.task_id}.{row['k']}",
+            "kind": row["kind"],
+            "by": row["actor"],
+            **msgspec.json.decode(row["payload"]),
+        }
+        for row in rows
+        if row["pending"] and row["kind"] != "cancel"  # whose outcome is the end
+    ]
+    if undone:
+        tx.append(OPS, process.task_id, "undone", {"ops": undone})
+    if rows:
+        forget(tx, process.row["n"])
 
 
 def add_op(
     tx: Tx, process: Process, kind: str, payload: dict[str, Any], typed: Typed | None = None
 ) -> str:
-    """Log an operation for the host and return its id; typed input is not logged."""
+    """Add an operation for the host, wake its runner, and return the operation's id.
+
+    It has no log row of its own, only the frame of its outcome; typed input is never logged. Its
+    turn is later than any before, also than those that were seqs of the log.
+    """
     n = process.row["n"]
     k = int(tx.value(sql.ops_count, n=n)) + 1
-    op_id = f"{process.task_id}.{k}"
-    seq = tx.append(OPS, process.task_id, kind, {"op_id": op_id, **payload})
     tx.run(
         sql.op_add,
         n=n,
         k=k,
         kind=kind,
         payload=msgspec.json.encode(payload).decode(),
-        seq=seq,
+        turn=tx.last_seq() + tx.count("tool_ops"),
+        actor=tx.actor,
     )
     if typed is not None:
         keep(tx, n, k, typed)
-    return op_id
+    tx.knock(ops_for(process.row["host_id"]))
+    return f"{process.task_id}.{k}"
+
+
+def ops_for(host_id: str) -> str:
+    """What a runner is woken by when there is an operation for its host."""
+    return f"ops of {host_id}"

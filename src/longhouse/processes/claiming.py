@@ -18,7 +18,9 @@ from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
 from longhouse.kernel.tool_tasks import DELTAS
 from longhouse.kernel.values import Json
+from longhouse.processes.cancelling import ops_for
 from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.frames import OUTCOMES
 from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of, state_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.rules import still_allowed
@@ -57,8 +59,8 @@ _MOST_CHARS = 200_000
 """How much an answer with tasks holds, unless its first task alone is larger: the answer goes to a
 program that runs what it says, so it is never trimmed."""
 _HOST = "host-3f9a1c07"
-_NOT_OUTPUT = Concern(besides=frozenset(DELTAS.values()))
-"""A runner waits for work: the lines that it appends itself bring none."""
+_OWN = frozenset((*DELTAS.values(), *OUTCOMES))
+"""What a runner appends itself and brings no work: output, and the outcomes of operations."""
 
 
 @room.command(
@@ -157,8 +159,9 @@ def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
     waiting = int(tx.value(sql.waiting_count, limit=_PAGE)) if _room(tx) else 0
     ops = _ops(tx, req.host_id, req.after_seq)
     quiet = not waiting and not ops
+    concern = Concern(besides=_OWN, knocks=(ops_for(req.host_id),))
     answer = HostWatched(timed_out=quiet, waiting=waiting, ops=ops, seq=tx.last_seq())
-    return Wait(answer, req.timeout_ms, on=_NOT_OUTPUT) if quiet else answer
+    return Wait(answer, req.timeout_ms, on=concern) if quiet else answer
 
 
 @room.command(
@@ -257,7 +260,7 @@ def _ops(tx: Tx, host_id: str, after: int) -> list[Op]:
             task_id=ref_of(row["n"]),
             kind=row["kind"],
             payload=_payload(tx, row),
-            seq=row["seq"],
+            seq=row["turn"],
         )
         size += len(msgspec.json.encode(op))
         ops.append(op)

@@ -1,6 +1,7 @@
 """`tool.task_write_stdin`, `tool.task_resize` and `tool.task_signal`: for tasks in a terminal.
 
-Each is logged under an id and answered at once; its outcome, success or failure, is a frame.
+Each gets an id and is answered at once; it is logged with its outcome, success or failure, which is
+a frame with that id.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from longhouse.terminals.keys import bytes_of
 __all__ = ["resize", "signal", "write_stdin"]
 
 MOST_WAITING = 256
-"""How many inputs may wait for a runner."""
+"""How many operations of a task may wait for its runner."""
 
 
 @room.command(
@@ -36,15 +37,8 @@ def write_stdin(tx: Tx, req: WriteStdin) -> OpLogged:
     """Type into the terminal of a task, or end its input."""
     process = _in_terminal(tx, req.task_id, "stdin")
     typed = _typed(req)
-    waiting = int(tx.value(sql.typed_waiting, n=process.row["n"]))
-    if waiting >= MOST_WAITING:
-        raise Conflict(
-            f"task_id: {waiting} operations on {process.task_id} are waiting for its runner",
-            recovery="make sure a runner is online: longhouse runner; then type again",
-            suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see its current state")],
-        )
     payload = {"bytes": len(typed.plain), "eof": req.eof}
-    return _logged(tx, process, "stdin", payload, typed)
+    return _asked(tx, process, "stdin", payload, typed)
 
 
 def _typed(req: WriteStdin) -> Typed:
@@ -82,7 +76,7 @@ def _typed(req: WriteStdin) -> Typed:
 def resize(tx: Tx, req: ResizeTask) -> OpLogged:
     """Set the size of a task's terminal."""
     process = _in_terminal(tx, req.task_id, "resize")
-    return _logged(tx, process, "resize", {"rows": req.rows, "cols": req.cols})
+    return _asked(tx, process, "resize", {"rows": req.rows, "cols": req.cols})
 
 
 @room.command(
@@ -100,7 +94,7 @@ def signal(tx: Tx, req: SignalTask) -> OpLogged:
             f"signal: {req.signal!r} cannot be sent; fix: signal=INT",
             recovery=f"use one of {', '.join(SIGNALS)}",
         )
-    return _logged(tx, process, "signal", {"signal": name})
+    return _asked(tx, process, "signal", {"signal": name})
 
 
 def _in_terminal(tx: Tx, task_id: str, what: str) -> Process:
@@ -122,8 +116,15 @@ def _in_terminal(tx: Tx, task_id: str, what: str) -> Process:
     return process
 
 
-def _logged(
+def _asked(
     tx: Tx, process: Process, kind: str, payload: dict[str, Any], typed: Typed | None = None
 ) -> OpLogged:
+    waiting = int(tx.value(sql.ops_waiting, n=process.row["n"]))
+    if waiting >= MOST_WAITING:
+        raise Conflict(
+            f"task_id: {waiting} operations on {process.task_id} are waiting for its runner",
+            recovery="make sure a runner is online: longhouse runner; then repeat this",
+            suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see its current state")],
+        )
     op_id = add_op(tx, process, kind, payload, typed)
     return OpLogged(task_id=process.task_id, op_id=op_id, seq=tx.last_seq())

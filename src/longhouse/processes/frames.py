@@ -16,6 +16,7 @@ from longhouse.kernel.tool_tasks import STREAMS, Mode, Stream
 from longhouse.store.engine import Row
 
 __all__ = [
+    "OUTCOMES",
     "STREAM",
     "Frame",
     "frame_from",
@@ -28,6 +29,16 @@ __all__ = [
 
 STREAM = "processes"
 """The stream of the workspace's log that holds frames."""
+
+OUTCOMES = frozenset(
+    {
+        "tool_task_stdin_written",
+        "tool_task_resized",
+        "tool_task_signalled",
+        "tool_task_op_failed",
+    }
+)
+"""The frames that tell what became of an operation."""
 
 Frame = dict[str, Any]
 

@@ -132,11 +132,11 @@ ORDER BY f.at LIMIT :limit
 
 -- name: op_add
 -- Add a requested operation.
-INSERT INTO tool_ops (ws, n, k, kind, payload, pending, seq)
-VALUES (:ws, :n, :k, :kind, :payload, 1, :seq)
+INSERT INTO tool_ops (ws, n, k, kind, payload, pending, turn, actor)
+VALUES (:ws, :n, :k, :kind, :payload, 1, :turn, :actor)
 
 -- name: ops_count
--- How many operations a task ever had: they are numbered from 1, and none is deleted.
+-- How many operations a task has had: they are numbered from 1, and its last one stays.
 SELECT COALESCE(MAX(k), 0) AS ops FROM tool_ops WHERE ws = :ws AND n = :n
 
 -- name: op_done
@@ -145,16 +145,24 @@ UPDATE tool_ops SET pending = 0, payload = '{}'
 WHERE ws = :ws AND n = :n AND k = :k AND pending = 1
 RETURNING kind
 
+-- name: ops_actors
+-- Who requested the operations of a task that have no outcome yet.
+SELECT k, actor FROM tool_ops WHERE ws = :ws AND n = :n AND pending = 1
+
+-- name: ops_before
+-- Delete the operations that had their outcome before a later one.
+DELETE FROM tool_ops WHERE ws = :ws AND n = :n AND k < :k AND pending = 0
+
 -- name: ops_over
--- The task has ended: its pending operations can no longer happen.
-UPDATE tool_ops SET pending = 0, payload = '{}' WHERE ws = :ws AND n = :n AND pending = 1
+-- The task has ended: there will be no more operations, and those without an outcome will have none.
+DELETE FROM tool_ops WHERE ws = :ws AND n = :n RETURNING k, kind, payload, actor, pending
 
 -- name: ops_pending
 -- The operations of a host's tasks that have no outcome yet, in order.
-SELECT o.n, o.k, o.kind, o.payload, o.seq
+SELECT o.n, o.k, o.kind, o.payload, o.turn
 FROM tool_ops AS o JOIN tool_tasks AS t ON t.ws = o.ws AND t.n = o.n
-WHERE o.ws = :ws AND o.pending = 1 AND o.seq > :after AND t.host_id = :host_id
-ORDER BY o.seq LIMIT :limit
+WHERE o.ws = :ws AND o.pending = 1 AND o.turn > :after AND t.host_id = :host_id
+ORDER BY o.turn LIMIT :limit
 
 -- name: host_one
 -- One host.
@@ -300,10 +308,9 @@ DELETE FROM tool_typed WHERE workspace = :ws AND task = :n AND op = :k
 -- Forget all input of a task that has ended.
 DELETE FROM tool_typed WHERE workspace = :ws AND task = :n
 
--- name: typed_waiting
--- How many inputs of a task have not reached its terminal yet.
-SELECT COUNT(*) AS waiting FROM tool_ops
-WHERE ws = :ws AND n = :n AND pending = 1 AND kind = 'stdin'
+-- name: ops_waiting
+-- How many operations of a task have no outcome yet.
+SELECT COUNT(*) AS waiting FROM tool_ops WHERE ws = :ws AND n = :n AND pending = 1
 
 -- name: log_of
 -- The artifact that holds a stream of a remote host.
@@ -331,13 +338,6 @@ INSERT INTO tool_logs (ws, n, stream, handle) VALUES (:ws, :n, :stream, :handle)
 -- name: hosts_clamp
 -- No host can have been heard from later than now.
 UPDATE tool_hosts SET seen_ms = :now WHERE ws = :ws AND seen_ms > :now
-
--- name: ops_forget
--- Delete the operations of tasks that have ended, except the last of each, which numbers the next.
-DELETE FROM tool_ops
-WHERE ws = :ws AND pending = 0
-  AND k < (SELECT MAX(o.k) FROM tool_ops AS o WHERE o.ws = tool_ops.ws AND o.n = tool_ops.n)
-  AND n IN (SELECT n FROM tool_tasks WHERE ws = :ws AND status NOT IN ('queued', 'running'))
 
 -- name: hosts_forget
 -- Delete hosts that have been silent for long and have nothing left to report.

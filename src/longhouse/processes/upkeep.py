@@ -63,8 +63,7 @@ def give_up_lost_hosts(tx: Tx) -> None:
 
 @room.every(3_600)
 def forget_what_is_over(tx: Tx) -> None:
-    """Delete the operations of ended tasks (their frames stay) and hosts that are long gone."""
-    tx.run(sql.ops_forget)
+    """Delete hosts that are long gone."""
     tx.run(sql.hosts_forget, before=tx.now_ms - HOSTS_KEPT_MS)
 
 

@@ -85,8 +85,8 @@ def test_a_terminal_that_has_shown_very_much_is_still_told_of_key_by_key(desk: T
     assert shown.endswith("120000\nhello\ngot hello")
 
 
-def test_a_typed_key_leaves_three_log_rows_and_keys_typed_together_no_more(desk: TaskDesk) -> None:
-    """The request, which wakes the runner; its outcome, a frame of its own; and the echo."""
+def test_a_typed_key_leaves_two_log_rows_and_keys_typed_together_no_more(desk: TaskDesk) -> None:
+    """Its outcome, which is the frame of the call, and the echo; the request leaves none."""
     desk.runner("r1")
     task = started(desk, "echo ready; exec cat")
 
@@ -100,9 +100,9 @@ def test_a_typed_key_leaves_three_log_rows_and_keys_typed_together_no_more(desk:
 
     typed("0")  # by now all that it printed at its start is told
     seqs = [typed(key) for key in "12345678"]
-    assert [later - seq for seq, later in itertools.pairwise(seqs)] == [3] * 7
+    assert [later - seq for seq, later in itertools.pairwise(seqs)] == [2] * 7
     together = typed("ABCDEFGHIJKLMNOPQ")
-    assert typed("!") - together == 3
+    assert typed("!") - together == 2
 
 
 def _is_told(desk: TaskDesk, task: str, op_id: str, keys: str) -> bool:

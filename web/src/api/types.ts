@@ -3231,7 +3231,7 @@ export interface Op {
   seq: number;
 }
 
-/** The operation is logged, not yet done; its outcome is a frame with the same `op_id`. */
+/** The operation waits for the task's runner; its outcome is a frame with the same `op_id`. */
 export interface OpLogged {
   task_id: string;
   op_id: string;
@@ -5687,7 +5687,7 @@ export interface Watch {
   lane_summary?: LaneSummary | null;
 }
 
-/** Wait until there is a task to claim, or an operation logged after `after_seq`. */
+/** Wait until there is a task to claim, or an operation requested after `after_seq`. */
 export interface WatchHost {
   runner_id: string;
   host_id: string;

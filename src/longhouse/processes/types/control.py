@@ -51,7 +51,10 @@ class SignalTask(Request["OpLogged"], frozen=True, kw_only=True):
 
 
 class OpLogged(Result, frozen=True, kw_only=True):
-    """The operation is logged, not yet done; its outcome is a frame with the same `op_id`."""
+    """The operation waits for the task's runner; its outcome is a frame with the same `op_id`.
+
+    `seq` is the end of the log at the time of the request: that frame comes after it.
+    """
 
     task_id: str
     op_id: str

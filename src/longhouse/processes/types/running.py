@@ -51,7 +51,8 @@ class Op(Value, frozen=True, kw_only=True, omit_defaults=False):
     """A control operation that has no outcome yet: `cancel`, `stdin`, `resize` or `signal`.
 
     A `stdin` payload holds the input in `chunk_b64` and, if it differs in application-key mode, in
-    `application_b64`; or `lost`, and then the operation must fail.
+    `application_b64`; or `lost`, and then the operation must fail. `seq` says in which order they
+    were requested.
     """
 
     op_id: str
@@ -174,7 +175,7 @@ class HostList(Result, frozen=True, kw_only=True):
 
 
 class WatchHost(Request["HostWatched"], frozen=True, kw_only=True):
-    """Wait until there is a task to claim, or an operation logged after `after_seq`."""
+    """Wait until there is a task to claim, or an operation requested after `after_seq`."""
 
     runner_id: RunnerId
     host_id: HostId
