@@ -3,11 +3,12 @@
 `ask` needs the server, `look` opens the store after everything has stopped. Everything that was
 acknowledged is there once; what was not acknowledged is there once or not at all; a process whose
 host lived has its exit code and all its lines once and in order, and one whose host was killed says
-so and has a whole beginning of them (all, if it wrote to pipes).
+so and has a whole beginning of them (all, if it wrote to pipes). The same is true of typed keys.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from longhouse.store.queries import Query
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 from longhouse.store.upkeep import verify
-from tests.chaos.soak.client import DESK, SHOP
+from tests.chaos.soak.client import DELIVERED, DESK, SHOP, TYPE
 from tests.chaos.soak.journal import Call
 from tests.chaos.soak.world import World
 from tests.store.upkeep_kit import call_of
@@ -105,7 +106,10 @@ def _processes(world: World, calls: list[Call]) -> Iterator[str]:
     for call in asked.values():
         assert call.result
         assert call.expects
-        yield from _process(world, call.result["task_id"], call.expects)
+        if call.expects["typed"]:
+            yield from _typed(world, call.result["task_id"], call.expects["code"], calls)
+        else:
+            yield from _process(world, call.result["task_id"], call.expects)
 
 
 def _tasks(world: World) -> Iterator[str]:
@@ -140,6 +144,32 @@ def _process(world: World, task: str, expects: dict[str, Any]) -> Iterator[str]:
             yield f"{told}, though it was canceled: {said[-3:]}"
     elif ended != ("exited", expects["code"], None) or not whole:
         yield f"{told} instead of {expects['code']}: {said[-3:]}"
+
+
+def _typed(world: World, task: str, code: int, calls: list[Call]) -> Iterator[str]:
+    """Every acknowledged key has one outcome, in order, and those that were typed were read so.
+
+    A host that was killed takes with it what its program had not shown yet.
+    """
+    view, frames = world.desk.task(task), world.desk.frames(task)
+    asked: dict[str, str] = {}
+    for call in calls:
+        if call.cmd == TYPE and call.result and call.args["task_id"] == task:
+            asked[call.result["op_id"]] = call.args["keys"][0]
+    outcomes = [(one["op_id"], one["type"]) for one in frames if one["type"] in DELIVERED]
+    told = [op_id for op_id, _ in outcomes]
+    typed = [asked.get(op_id, "?") for op_id, kind in outcomes if kind == DELIVERED[0]]
+    read = re.findall("<(.)>", "".join(one.get("chunk") or "" for one in frames))
+    lost = view["cause"] == "host_lost"
+    if told != (list(asked)[: len(told)] if lost else list(asked)):
+        yield f"{task}: asked for {list(asked)}, and told of {told}"
+    if read != (typed[: len(read)] if lost else typed):
+        yield f"{task}: typed {''.join(typed)}, and it read {''.join(read)}"
+    ended = (view["status"], view["exit_code"], view["cause"])
+    if lost and not _host_died(world, view):
+        yield f"{task} ended as {ended}, but no host was killed meanwhile"
+    if not lost and ended != ("exited", code, None):
+        yield f"{task} ended as {ended} instead of {code}"
 
 
 def _begins(wanted: list[str], said: list[str]) -> bool:

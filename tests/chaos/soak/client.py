@@ -30,6 +30,7 @@ LEASE_MS = 2_000
 SCOPES = 3
 ENDLESS = 5_000
 AT_ONCE = 4
+TYPE = "tool.task_write_stdin"
 DELIVERED = ("tool_task_stdin_written", "tool_task_op_failed")
 
 
@@ -98,16 +99,19 @@ class Client:
     def outcome(self, task: str, op_id: str) -> str | None:
         """The type of the frame that tells what became of an input; none if the process ended."""
         args = {"workspace": SHOP, "task_id": task, "max_chars": 20_000}
+        after = -1
         while True:
             over = self._status(task) in ENDED
-            found = self._answer("tool.task_stream_events", {**args, "after_seq": -1})["result"]
+            found = self._answer("tool.task_stream_events", {**args, "after_seq": after})["result"]
             for frame in found["frames"]:
                 if frame.get("op_id") == op_id and frame["type"] in DELIVERED:
                     outcome: str = frame["type"]
                     return outcome
-            if over:
+            after = found["next_cursor"]
+            if over and not found["has_more"]:
                 return None
-            time.sleep(PAUSE_S)
+            if not found["has_more"]:
+                time.sleep(PAUSE_S)
 
     def keep_pace(self) -> None:
         """Have only a few processes at once; more would only wait for each other."""
@@ -186,11 +190,21 @@ def reservation(client: Client, rng: random.Random) -> None:
 
 
 def started(
-    client: Client, n: int, script: str, lines: list[str], code: int | None, mode: str
+    client: Client,
+    n: int,
+    script: str,
+    lines: list[str],
+    code: int | None,
+    mode: str,
+    *,
+    typed: bool = False,
 ) -> str | None:
-    """Start a process that prints these lines; without a code it goes on until it is canceled."""
+    """Start a process that prints these lines; without a code it goes on until it is canceled.
+
+    One that is `typed` to shows every key instead.
+    """
     args = {"tool": "bash", "args": {"command": script}, "execution_mode": mode}
-    expects = {"lines": lines, "code": code, "mode": mode}
+    expects = {"lines": lines, "code": code, "mode": mode, "typed": typed}
     client.keep_pace()
     made = client.keyed(f"{client.act}-p{n}", "tool.task_spawn", SHOP, args, expects)
     if made is None:
@@ -227,11 +241,30 @@ def terminal(client: Client, rng: random.Random) -> None:
         client.wait(task, "running")
     while task and words:
         typed = base64.b64encode(f"{words[0]}\n".encode()).decode()
-        said = client("tool.task_write_stdin", SHOP, task_id=task, chunk_b64=typed)
+        said = client(TYPE, SHOP, task_id=task, chunk_b64=typed)
         if said is None or (outcome := client.outcome(task, said["op_id"])) is None:
             return  # its host was killed
         if outcome == "tool_task_stdin_written":
             words.pop(0)  # else the server that held it was killed: type it again
+
+
+def typist(client: Client, rng: random.Random) -> None:
+    """Key after key without waiting for any: the program shows each one as it comes."""
+    code, keys = rng.randrange(7), [chr(ord("a") + n % 26) for n in range(rng.randint(5, 40))]
+    show = f': {client.act}; stty -icanon -echo; while IFS= read -rn1 k; do printf "<%s>" "$k"; '
+    script = f'{show}[ "$k" = . ] && exit {code}; done'
+    task = started(client, 0, script, [], code, "pty", typed=True)
+    if task:
+        client.wait(task, "running")
+    for n, key in enumerate(keys):
+        if task is None or client(TYPE, SHOP, task_id=task, keys=[key]) is None:
+            return  # its host was killed, or so much waits for a dead runner
+        if n % 5 == 0:
+            time.sleep(rng.random() * PAUSE_S)
+    while task:
+        said = client(TYPE, SHOP, task_id=task, keys=["."])
+        if said is None or client.outcome(task, said["op_id"]) != "tool_task_op_failed":
+            return
 
 
 def cancelled(client: Client, rng: random.Random) -> None:
@@ -258,6 +291,7 @@ ACTS: list[tuple[Callable[[Client, random.Random], None], int]] = [
     (company, 4),
     (printer, 3),
     (terminal, 3),
+    (typist, 3),
     (cancelled, 2),
     (delegated, 1),
 ]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from longhouse.kernel.private_files import write_private
 from longhouse.processes.state import TaskState, apply
-from longhouse.runner.tool_tasks.story import Story
+from longhouse.runner.tool_tasks.story import ECHO_S, Story
 
 TASK = "PROC-001"
 
@@ -158,7 +158,7 @@ def test_output_comes_before_the_operation_that_came_after_it(tmp_path: Path) ->
 _TELL = """
 import json, sys
 from pathlib import Path
-from longhouse.runner.tool_tasks.story import Story
+from longhouse.runner.tool_tasks.story import ECHO_S, Story
 story = Story(json.loads(sys.argv[2]), Path(sys.argv[1]), set())
 print(json.dumps([one["type"] for one in story.tell() if "bytes" in one]))
 story.close()
@@ -264,3 +264,36 @@ def test_the_journal_of_a_task_that_had_the_number_before_is_not_its_start(
     write_private(tmp_path / "spec.json", b'{"made": 1}')
     story = Story({**Told().work(), "made_ms": made}, tmp_path, set())
     assert story.has_started() is has_started
+
+
+def typed(folder: Folder, number: int) -> str:
+    op_id = f"{TASK}.{number}"
+    offsets = dict(folder.sizes)
+    folder.record("op", op_id=op_id, op="stdin", offsets=offsets, bytes=1)
+    return op_id
+
+
+@pytest.mark.parametrize("max_bytes", [30_000, 0], ids=["inline", "by reference"])
+def test_what_was_typed_and_its_echo_are_told_together(tmp_path: Path, max_bytes: int) -> None:
+    """The outcome waits for the echo, but not for long: some programs show nothing."""
+    folder, server, now = Folder(tmp_path, "pty"), Told("pty"), [0.0]
+    work = {**server.work(), "max_bytes": max_bytes}
+    story = Story(work, folder.path, {f"{TASK}.{n}" for n in range(9)}, clock=lambda: now[0])
+    story.told(story.tell())
+    for number in (1, 2):
+        typed(folder, number)
+        assert story.tell() == []
+        folder.write("pty", b"x")
+        both = story.tell()
+        kinds = ["tool_task_stdin_written", "tool_task_output_delta"]
+        assert [one["type"] for one in both] == kinds
+        story.told(both)
+    typed(folder, 3)
+    assert story.tell() == []
+    now[0] += ECHO_S
+    (alone,) = story.tell()
+    assert alone["op_id"] == f"{TASK}.3"
+    story.told([alone])
+    typed(folder, 4)
+    folder.record("op", op_id=f"{TASK}.5", op="resize", offsets=folder.sizes, rows=9, cols=9)
+    assert [one["op_id"] for one in story.tell()] == [f"{TASK}.4", f"{TASK}.5"]

@@ -32,6 +32,9 @@ REFER_AT_ONCE = 8
 REFER_MANY = 3_600
 """Someone may be watching a terminal, so small references are sent too: the first few after each
 operation at once, others every second, and less often once there have been many."""
+ECHO_S = 0.02
+"""How long the outcome of typed input waits for its echo: sent in one call, the echo does not wait
+for another call's answer, and both are one commit."""
 _OUTRIGHT = {
     "timeout": "it ran longer than timeout_ms",
     "idle_timeout": "it printed nothing for longer than idle_timeout_ms",
@@ -87,6 +90,7 @@ class Story:
         self._clock = clock
         self._referred_at = clock() - REFER_S
         self._at_once = self._small = 0
+        self._typed_at: float | None = None
         self._records: list[Record] = []
         self._read_to = 0
         self._started_ms = 0
@@ -134,8 +138,22 @@ class Story:
             frames += self._tell_record(record)
         if not self._records or self._records[-1]["kind"] != "ended":
             self._tell_output(frames, told, None, None)
+        if self._awaits_echo(frames):
+            return []
         self._next = told, len(self._records)
         return frames
+
+    def _awaits_echo(self, frames: list[Frame]) -> bool:
+        """Whether these only say that something was typed, and what it shows may be about to come.
+
+        Whoever calls looks again: when the terminal shows something, and now and then.
+        """
+        if not frames or any(one["type"] != "tool_task_stdin_written" for one in frames):
+            self._typed_at = None
+            return False
+        if self._typed_at is None:
+            self._typed_at = self._clock()
+        return self._clock() - self._typed_at < ECHO_S
 
     def told(self, frames: list[Frame]) -> None:
         """The server has accepted these frames, which `tell` returned last."""
@@ -189,7 +207,8 @@ class Story:
                     # Output that is held back precedes the next record: send a reference.
                     at = told.offsets[stream]
                     delta = OutputDelta(log.stream, at, stop - at)
-                if delta is None or (bounds is None and self._is_early(delta)):
+                answers = any("op_id" in one for one in frames)
+                if delta is None or (bounds is None and self._is_early(delta, answers)):
                     break
                 frames.append(delta.frame())
                 told.take(delta)
@@ -197,8 +216,8 @@ class Story:
                 return False
         return True
 
-    def _is_early(self, delta: OutputDelta) -> bool:
-        """Whether a reference can wait for more output."""
+    def _is_early(self, delta: OutputDelta, answers: bool) -> bool:
+        """Whether a reference can wait for more output; not if it `answers` what was typed."""
         if delta.chunk is not None:
             return False
         waited_s = self._clock() - self._referred_at
@@ -206,7 +225,9 @@ class Story:
             return waited_s < REFER_S
         if delta.stream != "pty":
             return True
-        return not self._at_once and waited_s < REFER_S * (1 + self._small / REFER_MANY)
+        return not (answers or self._at_once) and waited_s < REFER_S * (
+            1 + self._small / REFER_MANY
+        )
 
     def _log(self, stream: Any) -> LogReader:
         if stream not in self._logs:
