@@ -90,8 +90,7 @@ def test_what_the_server_gave_up_is_ended_when_its_host_is_heard_again(
 def test_a_stopped_host_is_replaced_and_its_tasks_are_told(
     speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("pulse.LEASE_S", 0.2), ("pulse.PROBE_S", 0.1), ("speaker.PULSE_S", 0.05)):
-        monkeypatch.setattr(f"longhouse.runner.tool_tasks.{name}", value)
+    monkeypatch.setattr("longhouse.runner.tool_tasks.speaker.PULSE_S", 0.05)
     at = speaking()
     task = at.spawn("sleep", "300")
     until(
@@ -101,7 +100,10 @@ def test_a_stopped_host_is_replaced_and_its_tasks_are_told(
     frozen = client.ask("list")["pid"]
     client.close()
     os.kill(frozen, signal.SIGSTOP)
-    until(lambda: not lives(frozen), "it was replaced", lambda: str(at.rig.lines))
+    with monkeypatch.context() as impatient:  # only now: a busy machine may delay a healthy host
+        impatient.setattr("longhouse.runner.tool_tasks.pulse.LEASE_S", 0.2)
+        impatient.setattr("longhouse.runner.tool_tasks.pulse.PROBE_S", 0.1)
+        until(lambda: not lives(frozen), "it was replaced", lambda: str(at.rig.lines))
     at.rig("tool.task_cancel", task_id=task, reason="enough")
     assert at.ended(task)["status"] == "cancelled"
 
