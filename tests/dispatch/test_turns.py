@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 from longhouse.dispatch import turns as turning
-from longhouse.dispatch.turns import ALONE, LATELY_S, MOST_OWNERS, MOST_REST_S, REST, Turns
+from longhouse.dispatch.turns import ALONE, FEW, LATELY_S, MOST_OWNERS, MOST_REST_S, REST, Turns
 
 
 class Clock:
@@ -153,6 +153,37 @@ async def test_what_was_computed_elsewhere_counts_for_an_owner_in_a_row_beside_o
     clock.now += MOST_REST_S
     crowd.ask("calm")
     await crowd.end()
+
+
+@pytest.mark.parametrize("under_way, rests", [(FEW, False), (FEW + 1, True)])
+async def test_what_a_thread_did_counts_for_an_owner_with_several_requests_under_way(
+    clock: Clock, under_way: int, rests: bool
+) -> None:
+    """None of them waits for a turn: all are with threads, which say what they did."""
+    crowd = Crowd(clock)
+    crowd.ask("busy")
+    crowd.ask("calm")
+    await crowd.pass_rounds(5)
+    for _ in range(under_way + 1):
+        crowd.turns.enter("busy")
+    crowd.turns.leave("busy")
+    await asyncio.to_thread(crowd.turns.owe, "busy", 0.01)
+    crowd.ask("busy")
+    await crowd.pass_rounds(40)
+    assert (crowd.order == ["busy", "calm"]) == rests
+    clock.now += MOST_REST_S
+    crowd.ask("calm")
+    await crowd.end()
+
+
+async def test_a_request_that_waits_for_something_is_not_under_way(clock: Clock) -> None:
+    turns = Turns(clock=clock)
+    turns.enter("busy")
+    with turns.of("busy").away():
+        assert not turns._under_way
+    assert turns._under_way == {"busy": 1}
+    turns.leave("busy")
+    assert not turns._under_way
 
 
 async def test_an_owner_that_rests_is_not_served_at_once_either(clock: Clock) -> None:

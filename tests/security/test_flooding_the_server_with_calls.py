@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from longhouse.dispatch import Caller
+from longhouse.dispatch import turns as turning
 from longhouse.dispatch.turns import ALONE, Turns
 from longhouse.dispatch.waits import Waits
 from longhouse.house import House
@@ -40,6 +41,10 @@ class NotedTurns(Turns):
     def charge(self, name: str, used_s: float) -> None:
         self.noted.append(("charged", name))
 
+    def owe(self, name: str, used_s: float) -> None:
+        assert used_s >= 0
+        self.noted.append(("owes", name))
+
     def _serve(self, owner: Any, now: float) -> None:
         self.noted.append(("served", owner.name))
         super()._serve(owner, now)
@@ -50,7 +55,7 @@ class NotedTurns(Turns):
         for what, who in self.noted:
             if what == "asks":
                 asked, others = (True, 0) if who == name and not asked else (asked, others)
-            elif what == "charged":
+            elif what in ("charged", "owes"):
                 continue
             elif who == name:
                 most, asked = max(most, others if asked else 0), False
@@ -127,9 +132,13 @@ async def test_a_call_does_not_wait_for_another_tokens_flood(
     order = await town.answered()
     town.check_calm()
     assert order.count("busy") == FLOOD
-    on_threads = path == NOTE or not town.house.db.engine.local
-    charged = town.turns.noted.count(("charged", town.ids["busy"]))
-    assert charged == (FLOOD if on_threads else 0)
+    local, owed = town.house.db.engine.local, town.turns.noted.count(("owes", town.ids["busy"]))
+    if local and path == STATUS:
+        assert owed == 0
+    elif path == NOTE:  # each batch once and, where a thread looks for the token, each request
+        assert owed >= 1 + FLOOD * (not local)
+    else:  # a read and the look for the token
+        assert owed == 2 * FLOOD
     if town.house.db.engine.local and path == STATUS:  # no thread decides who is answered first
         assert order.index("calm") <= ALONE + 2
 
@@ -167,6 +176,42 @@ async def test_nor_for_one_without_a_token_or_with_tokens_that_nobody_made(town:
     town.check_calm()
     assert [one.status for one in sent] == [401] * FLOOD + [200]
     assert {who for _, who in town.turns.noted} == {NOBODY, town.ids["calm"]}
+
+
+async def test_whoever_keeps_opening_connections_without_a_token_is_charged_for_them(
+    town: Town,
+) -> None:
+    for _ in range(3):
+        town.ask("nobody", STATUS, token="")
+    town.ask("calm", STATUS)
+    await town.answered()
+    assert town.turns.noted.count(("charged", NOBODY)) == 3
+    assert ("charged", town.ids["calm"]) not in town.turns.noted
+
+
+async def test_what_is_under_way_is_counted_until_it_is_answered_but_not_while_it_waits(
+    town: Town,
+) -> None:
+    """A token that has several calls under way rests beside others; waiting costs nobody."""
+    town.house.call("jobs.create", {"title": "Job", "prompt": "Do it"})
+    seen: list[int] = []
+    away = turning._Turns.away
+
+    def noted(self: Any) -> Any:
+        seen.append(town.turns._under_way[town.ids["busy"]])
+        return away(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turning._Turns, "away", noted)
+        for _ in range(3):
+            town.ask("busy", "/call/jobs.wait", b'{"job": "JOB-001", "timeout_ms": 20000}')
+        while len(seen) < 3:
+            await asyncio.sleep(0)
+        assert not town.turns._under_way
+        assert max(seen) >= 1
+        town.house.dispatcher.end_waits()
+        await town.answered()
+    assert not town.turns._under_way
 
 
 async def test_a_token_that_was_revoked_is_refused_at_once_and_takes_turns_as_nobody(

@@ -268,3 +268,20 @@ async def test_what_was_lately_too_much_is_not_tried_as_a_quick_read(
     for owner, kind in (("busy", "x"), ("busy", "x"), ("busy", "y"), ("calm", "x")):
         assert await db.apart(owner, heavy, kind=kind) == 1
     assert ways == ["reader", "long", "long", "reader", "long", "reader", "long"]
+
+
+def test_a_pool_tells_what_it_computed_for_an_owner() -> None:
+    used: list[tuple[str, float]] = []
+    pool = FairPool("test", 1, 1, 10, used=lambda owner, seconds: used.append((owner, seconds)))
+
+    def fail() -> None:
+        raise ValueError
+
+    try:
+        for owner, work in (("busy", lambda: sum(range(1_000))), ("calm", fail)):
+            pool.submit(owner, work).exception()
+        assert pool.settle(60)
+    finally:
+        pool.close()
+    assert [owner for owner, _ in used] == ["busy", "calm"]
+    assert all(seconds > 0 for _, seconds in used)

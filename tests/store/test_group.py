@@ -12,7 +12,7 @@ import pytest
 
 from longhouse.kernel.errors import OutcomeUnknown, StoreBusy, StoreError
 from longhouse.store import group as group_commit
-from longhouse.store.group import MAX_BATCH, SHARE, GroupCommit, Work
+from longhouse.store.group import MAX_BATCH, SHARE, SHARE_S, GroupCommit, Work
 
 
 class Lane:
@@ -24,10 +24,14 @@ class Lane:
         self.held = True
         self.trouble: BaseException | None = None
         self._pool = ThreadPoolExecutor(1)
-        self.group: GroupCommit[Any] = GroupCommit(self.run_batch, self._start)
+        self.used: list[tuple[str, float]] = []
+        self.group: GroupCommit[Any] = GroupCommit(self.run_batch, self._start, self._count)
 
     def _start(self, _owner: str, lead: Callable[[], None]) -> object:
         return self._pool.submit(lead)
+
+    def _count(self, owner: str, seconds: float) -> None:
+        self.used.append((owner, seconds))
 
     def run_batch(self, batch: list[Work[Any]]) -> None:
         self.batches.append([work.payload for work in batch])
@@ -360,3 +364,34 @@ async def test_an_owner_is_alone_again_when_nobody_else_wrote_lately(
 ) -> None:
     monkeypatch.setattr(group_commit, "LATELY_S", -1.0)
     assert list(map(len, await _batches(("busy", 50), ("calm", 1)))) == [51]
+
+
+@pytest.mark.parametrize(
+    "each_s, fit", [(SHARE_S / 100, SHARE), (SHARE_S / 2, 2), (SHARE_S * 5, 1)]
+)
+async def test_of_writes_that_compute_much_fewer_are_in_a_batch_beside_anothers(
+    monkeypatch: pytest.MonkeyPatch, each_s: float, fit: int
+) -> None:
+    lane, loop = Lane(), asyncio.get_running_loop()
+    first = lane.group.submit("first", loop, "busy")
+    await asyncio.to_thread(lane.entered.acquire)
+    rest = [lane.group.submit(f"busy {number}", loop, "busy") for number in range(9)]
+    rest.append(lane.group.submit("calm", loop, "calm"))
+    monkeypatch.setattr(lane.group, "_count", lambda *_: None)
+    lane.group._each_s = each_s
+    lane.end()
+    await asyncio.gather(first, *rest)
+    assert lane.batches[1] == [*(f"busy {number}" for number in range(fit)), "calm"]
+
+
+async def test_a_lane_tells_for_how_long_it_was_busy_for_each_owner() -> None:
+    lane, loop = Lane(), asyncio.get_running_loop()
+    first = lane.group.submit("first", loop, "busy")
+    await asyncio.to_thread(lane.entered.acquire)
+    rest = [lane.group.submit(n, loop, owner) for n, owner in enumerate(["busy"] * 3 + ["calm"])]
+    lane.end()
+    await asyncio.gather(first, *rest)
+    assert [owner for owner, _ in lane.used] == ["busy", "busy", "calm"]
+    _, busy_s, calm_s = (seconds for _, seconds in lane.used)
+    assert busy_s == pytest.approx(3 * calm_s)
+    assert lane.group._each_s > 0

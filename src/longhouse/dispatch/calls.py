@@ -41,6 +41,10 @@ class OwnTurns:
     def charge(self, used_s: float) -> None:
         """Count what was computed for the caller in several rounds of the loop."""
 
+    def away(self) -> AbstractContextManager[None]:
+        """Not to count a call as under way while it waits for something to happen."""
+        return nullcontext()
+
     def line_up(self, moved: asyncio.Future[None]) -> None:
         """Resolve a future when the caller may compute."""
         if not moved.done():

@@ -52,10 +52,6 @@ T = TypeVar("T")
 
 LOOP_UNITS = 256 * 1024
 """How much work one call may do in an event loop; a millisecond or two."""
-WRITE_S = 0.0005
-"""About what a small write computes on the writer's thread."""
-QUICK_S = 0.02
-"""Of what a read computes on a thread, how much is counted; long ones rest on their own threads."""
 
 
 class Dispatcher:
@@ -114,7 +110,7 @@ class Dispatcher:
                 prepared = self._prepare(cmd, args, caller, started, lessons)
             outcome = await self._run_async(prepared, prepared.call)
             if prepared.wait_left(outcome):
-                with caller.waits:
+                with caller.waits, caller.turns.away():
                     outcome = await self._wait(prepared, outcome)
             return await self._finish_async(prepared, outcome)
         except Exception as error:
@@ -129,18 +125,7 @@ class Dispatcher:
     async def apart(self, caller: Caller, work: Callable[[], T], kind: str = "") -> T:
         """Run what would hold up an event loop on a thread; it may run twice."""
         way = LONG if caller.large else QUICK
-        used_s = 0.0
-
-        def timed() -> T:
-            nonlocal used_s
-            began = time.thread_time()
-            result = work()
-            used_s = time.thread_time() - began
-            return result
-
-        found = await self.db.apart(caller.owner.partition("/")[0], timed, way, kind=kind)
-        caller.turns.charge(min(used_s, QUICK_S))
-        return found
+        return await self.db.apart(caller.owner.partition("/")[0], work, way, kind=kind)
 
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused
@@ -357,7 +342,6 @@ class Dispatcher:
             prepared.made_ahead = (await ahead,)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
-            prepared.caller.turns.charge(WRITE_S)
             await prepared.caller.turns.take(begun=True)
             return outcome
         key = workspace, prepared.command.cmd

@@ -6,19 +6,20 @@ owner whose last one is longest ago: however much others ask for, an owner's nex
 at most one step of each of them. In between the loop looks at its sockets.
 
 Only one thread at a time can run Python, and others' calls also need it on other threads. So while
-several owners are served, one whose requests wait in a row leaves the loop alone between them, for
-longer than it kept it busy.
+several owners are served, one that has many requests leaves the loop alone between them, for longer
+than it kept it, or a thread of the store, busy.
 
 A step lasts until its next `await`. Nothing is held while a request waits for a thread, a commit or
-an event: it takes a turn again afterwards. Only the loop's own thread may use this.
+an event: it takes a turn again afterwards. Only the loop's own thread may use this, except `owe`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Collection
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from longhouse.dispatch.calls import OwnTurns
@@ -34,6 +35,8 @@ LEAST_REST_S = 0.001
 MOST_REST_S = 0.1
 ALONE = 16
 """How many steps of an owner are in one round if nobody else had a turn lately."""
+FEW = 2
+"""How many requests an owner may have under way and still be served without rests."""
 MOST_OWNERS = 4_096
 """How many owners to remember."""
 
@@ -74,6 +77,14 @@ class _Turns(OwnTurns):
     def line_up(self, moved: asyncio.Future[None]) -> None:
         self._all.line_up(self._name, moved)
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        self._all.leave(self._name)
+        try:
+            yield
+        finally:
+            self._all.enter(self._name)
+
 
 class Turns:
     """The turns in one event loop; nobody rests because of `guests`, but they rest for others."""
@@ -89,12 +100,24 @@ class Turns:
         self._serving: _Owner | None = None
         """Whose step is in this round of the loop."""
         self._in_line: set[asyncio.Future[None]] = set()
+        self._under_way: Counter[str] = Counter()
+        self._debts: deque[tuple[str, float]] = deque(maxlen=MOST_OWNERS)
         self._timer: asyncio.TimerHandle | None = None
         self._count = self._steps = 0
 
     def of(self, name: str) -> OwnTurns:
         """The turns of one owner."""
         return _Turns(self, name)
+
+    def enter(self, name: str) -> None:
+        """Count a request of this owner as under way."""
+        self._under_way[name] += 1
+
+    def leave(self, name: str) -> None:
+        """Stop counting a request that has ended, or only waits for something to happen."""
+        self._under_way[name] -= 1
+        if not self._under_way[name]:
+            del self._under_way[name]
 
     async def take(self, name: str, *, begun: bool = False) -> None:
         """Return when it is this owner's turn: at once, if nobody else's step is in this round.
@@ -104,6 +127,7 @@ class Turns:
         owner = self._owners.get(name) or _Owner(name)
         if self._serving is None and (begun or not owner.waiting):
             now = self._clock()
+            self._settle()
             if begun or owner.rests_until <= now or self._is_alone(owner, now):
                 self._serve(owner, now)
                 return
@@ -133,10 +157,18 @@ class Turns:
         if self._serving is None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(0, self._next)
 
+    def owe(self, name: str, used_s: float) -> None:
+        """Charge an owner at the next turn, for what a thread did for it; for every thread."""
+        self._debts.append((name, used_s))
+
+    def _settle(self) -> None:
+        while self._debts:
+            self.charge(*self._debts.popleft())
+
     def charge(self, name: str, used_s: float) -> None:
-        """Make an owner in a row rest for what was computed for it outside its own steps."""
-        owner, now = self._waiting.get(name), self._clock()
-        if owner is not None and not self._is_alone(owner, now):
+        """Make an owner with many requests rest for what was done for it outside its own steps."""
+        owner, now = self._owners.get(name), self._clock()
+        if owner is not None and self._has_many(owner) and not self._is_alone(owner, now):
             since = max(now, owner.rests_until)
             owner.rests_until = min(since + REST * used_s, now + MOST_REST_S)
 
@@ -154,6 +186,7 @@ class Turns:
     def _next(self) -> None:
         """In each round: let one request go on, if one waits that need not rest."""
         now = self._clock()
+        self._settle()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -194,7 +227,7 @@ class Turns:
 
     def _charge(self, owner: _Owner, now: float) -> None:
         """Make an owner rest who has used much and asks for more."""
-        if not owner.waiting or self._is_alone(owner, now):
+        if not self._has_many(owner) or self._is_alone(owner, now):
             owner.used_s = 0.0
             return
         owner.used_s += now - owner.served_at
@@ -202,6 +235,10 @@ class Turns:
         if rest_s >= LEAST_REST_S:
             owner.rests_until = now + min(rest_s, MOST_REST_S)
             owner.used_s = 0.0
+
+    def _has_many(self, owner: _Owner) -> bool:
+        """Whether more of an owner's requests wait for a turn, or several are under way."""
+        return bool(owner.waiting) or self._under_way[owner.name] > FEW
 
     def _is_alone(self, owner: _Owner, now: float) -> bool:
         """Whether nobody else had a turn lately."""

@@ -75,6 +75,8 @@ LATELY_S = 30.0
 MOST_KINDS = 4_096
 LANES_SHARE = 4
 """Which part of the lanes one owner's writes may hold, if others have written lately: a fourth."""
+COUNTED_S = 0.02
+"""Of what one read computes, how much its owner owes others; longer ones rest on their threads."""
 NO_WORKSPACE = 0
 """A row id that no workspace has: reads of a workspace that does not exist find nothing."""
 
@@ -95,6 +97,8 @@ class Database:
         self._lately: dict[tuple[str, str], float] = {}
         """Until when an owner's work of a kind starts as a long read."""
         self._closed = False
+        self.used: Callable[[str, float], object] = lambda _owner, _seconds: None
+        """Is told, by any thread, for how long it was busy for an owner."""
         self.full = False
         """Whether the disk was full at the last write: writes fail, but reads still work."""
 
@@ -283,7 +287,8 @@ class Database:
                 if self._closed:
                     raise StoreError("the store is closed; nothing was written")
                 lane = self._lanes.setdefault(
-                    name, GroupCommit(lambda batch: self._commit(name, batch), self._start)
+                    name,
+                    GroupCommit(lambda batch: self._commit(name, batch), self._start, self._count),
                 )
         return lane
 
@@ -297,6 +302,10 @@ class Database:
                 share = max(1, lanes // LANES_SHARE)
                 self._writers = FairPool("writer", lanes, share, MOST_WAITING, alone=lanes)
         self._writers.submit(owner, lead)
+
+    def _count(self, owner: str, seconds: float) -> None:
+        if owner != HOUSE:
+            self.used(owner, min(seconds, COUNTED_S))
 
     def _submit(self, owner: str, work: Callable[[], T], way: Way) -> Future[T]:
         """Queue work for a thread; it fails if it waits too long for its turn."""
@@ -318,7 +327,14 @@ class Database:
             with self._mutex:
                 if self._closed:
                     raise StoreError("the store is closed")
-                made = FairPool(way.name, way.threads, way.share, way.most_waiting, rests=way.rests)
+                made = FairPool(
+                    way.name,
+                    way.threads,
+                    way.share,
+                    way.most_waiting,
+                    rests=way.rests,
+                    used=self._count,
+                )
                 pool = self._readers.setdefault(way.name, made)
         return pool
 

@@ -61,8 +61,11 @@ class FairPool:
         *,
         rests: Rests = "never",
         alone: int = 0,
+        used: Callable[[str, float], object] = lambda _owner, _seconds: None,
     ) -> None:
         self._name = name
+        self._used = used
+        """Is told what was computed for an owner."""
         self._rests = "" if rests == "never" else rests
         self._most_threads = threads
         self._share = share
@@ -139,8 +142,10 @@ class FairPool:
             try:
                 if work.future.set_running_or_notify_cancel():
                     work.do()
+                computed_s = time.thread_time() - began
+                self._used(owner, computed_s)
                 if self._rests and (self._rests == "always" or owner in self._waiting):
-                    self._rest(time.thread_time() - began)
+                    self._rest(computed_s)
             finally:
                 with self._changed:
                     self._running[owner] -= 1

@@ -8,7 +8,8 @@ took. A lone thread writes without waiting or handing over. Writes from an event
 pool thread, and each loop is woken once per batch, however many of its writes are in it.
 
 Owners who write at the same time share the batches: none gets more than its share of one, so that
-another's write waits for a few of its writes, not for all.
+another's write waits for a few of its writes, not for all. `used` is told how long the lane was
+busy for each.
 
 Each thread wakes the next: only one can run Python at a time, and threads that are all woken at
 once spend more time competing for the interpreter than answering. The main thread never wakes
@@ -36,7 +37,9 @@ T = TypeVar("T")
 
 MAX_BATCH = 256
 SHARE = 4
-"""How many writes of one owner are in a batch, if others have written lately."""
+"""How many writes of one owner are in a batch at most, if others have written lately."""
+SHARE_S = 0.000_8
+"""How much they may compute together: fewer that compute much are in a batch."""
 LATELY_S = 1.0
 MAX_PATIENCE_S = 0.005
 QUEUED_S = 10.0
@@ -94,9 +97,11 @@ class GroupCommit(Generic[T]):
         self,
         run_batch: Callable[[list[Work[T]]], None],
         start: Callable[[str, Callable[[], None]], object],
+        used: Callable[[str, float], object] = lambda _owner, _seconds: None,
     ) -> None:
         self._run_batch = run_batch
         self._start = start
+        self._used = used
         self._mutex = threading.Lock()
         self._idle = threading.Condition(self._mutex)
         self._arrived = threading.Condition(self._mutex)
@@ -108,6 +113,8 @@ class GroupCommit(Generic[T]):
         self._gathering = False
         self._crowd = 1
         self._patience_s = 0.0
+        self._each_s = 0.0
+        """What a write computes here, about."""
 
     def run(self, payload: T, owner: str = "") -> Any:
         """Write and wait for the result; for threads."""
@@ -171,7 +178,7 @@ class GroupCommit(Generic[T]):
         with self._mutex:
             taken = self._take()
             self._crowd = len(taken)
-        started = time.monotonic()
+        started, computing = time.monotonic(), time.thread_time()
         taken = [work for work in taken if not (work.future and work.future.cancelled())]
         batch: list[Work[T]] = []
         for work in taken:
@@ -189,16 +196,25 @@ class GroupCommit(Generic[T]):
                 )
             raise
         finally:
-            self._patience_s = min(time.monotonic() - started, MAX_PATIENCE_S)
+            took_s = time.monotonic() - started
+            self._patience_s = min(took_s, MAX_PATIENCE_S)
+            if batch:
+                self._count(batch, took_s, time.thread_time() - computing)
             _answer(taken, mine)
             self._hand_over()
+
+    def _count(self, batch: list[Work[T]], took_s: float, computed_s: float) -> None:
+        """Remember what a write computes, and tell how long the lane was busy for each owner."""
+        self._each_s += (computed_s / len(batch) - self._each_s) / 4
+        for owner, count in Counter(work.owner for work in batch if work.future).items():
+            self._used(owner, took_s * count / len(batch))
 
     def _take(self) -> list[Work[T]]:
         """The writes of the next batch, in the order in which they came."""
         if len(self._wrote) > 1:
             since = time.monotonic() - LATELY_S
             self._wrote = {owner: at for owner, at in self._wrote.items() if at >= since}
-        most = MAX_BATCH if len(self._wrote) <= 1 else SHARE
+        most = MAX_BATCH if len(self._wrote) <= 1 else self._share()
         if len(self._pending) <= most:
             taken = list(self._pending)
             self._pending.clear()
@@ -211,6 +227,11 @@ class GroupCommit(Generic[T]):
             counts[work.owner] += 1
         self._pending = left
         return taken
+
+    def _share(self) -> int:
+        """How many writes of one owner are in the next batch beside those of others."""
+        fit = SHARE if self._each_s <= 0 else int(SHARE_S / self._each_s)
+        return max(1, min(SHARE, fit))
 
     def _gather(self) -> None:
         """After a large batch, wait briefly for its callers to return."""

@@ -8,6 +8,7 @@ Import this only to serve: it loads the web server, which is slow to import.
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import os
 import signal
@@ -139,6 +140,7 @@ def serve(
 
             def listening() -> None:
                 write_note()
+                gc.freeze()  # what is loaded now stays: nobody waits while it is looked through
                 announce(running, f"{running.url}/#token={token}")
 
             with house.maintenance(_report_loop) as upkeep:

@@ -69,6 +69,8 @@ ANYONE = "anyone"
 """The owner of requests on open paths: all of them together take turns with the tokens."""
 NOBODY = "nobody"
 """The owner of requests without a valid token, and of a token's first."""
+KNOCK_S = 0.000_2
+"""About what a connection costs the loop outside all turns; those without a token open many."""
 MOST_KNOWN = 4_096
 NAME_CHARS = 200
 WATCH_S = 0.4
@@ -307,6 +309,7 @@ class AccessGate:
         self._hosts = hosts
         self._activity = activity
         self._turns = Turns(guests=(ANYONE, NOBODY))
+        house.db.used = lambda owner, seconds: self._turns.owe(owner, seconds)
         self._open: dict[Caller, tuple[Identity, anyio.CancelScope | None]] = {}
 
     async def watch(self) -> None:
@@ -373,7 +376,11 @@ class AccessGate:
         self._open[caller] = (identity, stream)
         try:
             if stream is None:
-                await self._app(scope, receive, send)
+                self._turns.enter(identity.owner)
+                try:
+                    await self._app(scope, receive, send)
+                finally:
+                    self._turns.leave(identity.owner)
             else:
                 await self._stream(stream, scope, receive, send)
         finally:
@@ -414,12 +421,13 @@ class AccessGate:
             await self._turns.take(ANYONE)
             return None
         authorization = headers.get("authorization")
-        local, owner = self._house.db.engine.local, self._tokens.last_owner(authorization)
-        if local or owner == NOBODY:
-            await self._turns.take(owner)
+        owner = self._tokens.last_owner(authorization)
+        await self._turns.take(owner)
+        if owner == NOBODY:
+            self._turns.charge(owner, KNOCK_S)
         identity = await self._tokens.identify(authorization)
-        if not local:  # the token was looked up on a thread, in turn with those of others
-            await self._turns.take(identity.owner)
+        if not self._house.db.engine.local:  # the token was looked up on a thread
+            await self._turns.take(identity.owner, begun=True)
         scope[_CALLER] = caller = identity.caller(headers)
         scope[_OWNER] = identity.owner
         caller.turns = self._turns.of(identity.owner)

@@ -75,7 +75,7 @@ class Events:
                 )
         except LonghouseError as error:
             return respond(self._dispatcher.fail("events", error))
-        return _Stream(self, workspace, wanted, after, until, owner_of(request.scope))
+        return _Stream(self, workspace, wanted, after, until, request.scope)
 
     async def _refuse_namesake(self, workspace: str) -> None:
         dispatcher = self._dispatcher
@@ -135,10 +135,11 @@ class _Stream(Response):
         wanted: Filter,
         after: int | None,
         until: int | None,
-        owner: str,
+        scope: Scope,
     ) -> None:
         super().__init__()
-        self.owner = owner
+        self.owner = owner_of(scope)
+        self.turns = caller_of(scope).turns
         self.workspace = workspace
         self.wanted = wanted
         self.after = after
@@ -173,13 +174,22 @@ def _start(stream: _Stream, head: int) -> int:
 
 
 async def _next(stream: _Stream, at: int, feed: Feed) -> FeedPage:
-    """The next page past `at`, or a keep-alive that carries the current seq."""
+    """The next page past `at`, or a keep-alive that carries the current seq.
+
+    It is to be sent at once, in a turn of the follower: a commit may concern hundreds of them.
+    """
     if stream.until is not None:
         page = await feed.stretch(at, stream.until, stream.wanted, stream.owner)
+        await stream.turns.take()
         return page if page.wire else _alive(page.upto)
-    if await feed.moved(at, HEARTBEAT_S):
+    if not await feed.moved(at, HEARTBEAT_S):
+        return _alive(at)
+    if feed.remembers(at):
+        await stream.turns.take()
         return await feed.page(at, stream.wanted, stream.owner)
-    return _alive(at)
+    page = await feed.page(at, stream.wanted, stream.owner)
+    await stream.turns.take()
+    return page
 
 
 def _alive(at: int) -> FeedPage:

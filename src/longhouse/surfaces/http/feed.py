@@ -102,9 +102,13 @@ class Feed:
             return False
         return True
 
+    def remembers(self, after: int) -> bool:
+        """Whether what comes past `after` need not be read from the store."""
+        return after >= self._floor
+
     async def page(self, after: int, wanted: Filter, owner: str = HOUSE) -> FeedPage:
         """The next bounded batch past `after`: from the ring, else from the store."""
-        if after < self._floor:
+        if not self.remembers(after):
 
             def read(tx: Tx) -> FeedPage:
                 frames, upto = _log(tx, after, PAGE_ROWS, wanted.subject)

@@ -1,18 +1,22 @@
 """MCP over streamable HTTP, as an ASGI endpoint of the server.
 
 The access gate has already identified the caller. Single tool calls are answered directly; anything
-else needs the SDK, whose import takes about a second and happens on first use. When the server
-stops, open streams end at once instead of delaying it.
+else needs the SDK, whose import takes about a second and happens on first use. What the SDK computes
+it computes in the loop, in tasks of its own: so one request of a token at a time is in it, until it
+has its answer or is a call of ours. When the server stops, open streams end at once instead of
+delaying it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import anyio
 from starlette.requests import Request
@@ -21,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from longhouse.client.toolresults import tool_named
 from longhouse.dispatch import Caller, ClientSession, Dispatcher
 from longhouse.kernel.errors import LonghouseError
-from longhouse.surfaces.http.access import caller_of
+from longhouse.surfaces.http.access import caller_of, owner_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.http.responses import respond
@@ -32,6 +36,7 @@ __all__ = ["McpEndpoint"]
 
 SDK_MOST_S = 0.02
 """What the SDK takes for a request at most; the loop may have served others meanwhile."""
+_PLACE = "longhouse.place"
 
 
 class McpEndpoint:
@@ -43,6 +48,7 @@ class McpEndpoint:
         self._manager: asyncio.Future[ASGIApp] | None = None
         self._wanted = asyncio.Event()
         self._streams: set[anyio.CancelScope] = set()
+        self._places: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -59,8 +65,8 @@ class McpEndpoint:
         """Run the SDK from the first request that needs it until the server stops."""
         await self._wanted.wait()
         try:
-            made = await asyncio.to_thread(_import_manager)
-            async with made(self._dispatcher, self._caller) as serve:
+            made = await asyncio.to_thread(_made_manager, self._dispatcher, self._caller)
+            async with made as serve:
                 manager.set_result(serve)
                 await asyncio.Event().wait()
         except Exception as error:
@@ -87,9 +93,7 @@ class McpEndpoint:
         assert self._manager is not None
         handle = await asyncio.shield(self._manager)
         if scope["method"] != "GET":
-            began = time.thread_time()
-            await handle(scope, receive, send)
-            caller_of(scope).turns.charge(min(time.thread_time() - began, SDK_MOST_S))
+            await self._in_turn(handle, scope, receive, send)
             return
         body_open = False
 
@@ -107,8 +111,31 @@ class McpEndpoint:
         if stream.cancelled_caught and body_open:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
+    async def _in_turn(self, handle: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the SDK handle a request when it has none of the same token."""
+        turns = caller_of(scope).turns
+        place = self._places.setdefault(owner_of(scope), asyncio.Lock())
+        scope[_PLACE] = held = _Place(place)
+
+        async def watched(message: Message) -> None:
+            held.give_up()
+            await send(message)
+
+        waited = place.locked()
+        await place.acquire()
+        try:
+            if waited:
+                await turns.take()
+            began = time.thread_time()
+            await handle(scope, receive, watched)
+        finally:
+            held.give_up()
+        turns.charge(min(time.thread_time() - began, SDK_MOST_S))
+
     def _caller(self, request: Request) -> Caller:
         """The caller, with the workspace of its connection or of this request."""
+        if held := request.scope.get(_PLACE):
+            held.give_up()  # what comes now takes turns of its own, and may wait for long
         caller = caller_of(request.scope)
         key = request.headers.get("mcp-session-id") or request.headers.get(SESSION_HEADER)
         session = self._sessions.find(caller.owner, key)
@@ -122,9 +149,25 @@ class McpEndpoint:
         return caller
 
 
-def _import_manager() -> Callable[
-    [Dispatcher, Callable[[Any], Caller]], AbstractAsyncContextManager[ASGIApp]
-]:
+class _Place:
+    """A token's place in the SDK, given up once."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: asyncio.Lock) -> None:
+        self._lock: asyncio.Lock | None = lock
+
+    def give_up(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
+
+def _made_manager(
+    dispatcher: Dispatcher, find_caller: Callable[[Any], Caller]
+) -> AbstractAsyncContextManager[ASGIApp]:
     from longhouse.surfaces.mcp.manager import running_manager
 
-    return running_manager
+    made = running_manager(dispatcher, find_caller)
+    gc.freeze()  # its modules stay: looking through them again takes longer than a call
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -17,13 +17,15 @@ from longhouse.surfaces.mcp.server import FindCaller, build_server
 __all__ = ["running_manager"]
 
 
-@asynccontextmanager
-async def running_manager(
+def running_manager(
     dispatcher: Dispatcher, find_caller: FindCaller
-) -> AsyncIterator[ASGIApp]:
-    """The SDK's part of the endpoint, running while the context is entered."""
-    manager = StreamableHTTPSessionManager(build_server(dispatcher, find_caller))
+) -> AbstractAsyncContextManager[ASGIApp]:
+    """The SDK's part of the endpoint, built here, and running while the context is entered."""
+    return _running(StreamableHTTPSessionManager(build_server(dispatcher, find_caller)))
 
+
+@asynccontextmanager
+async def _running(manager: StreamableHTTPSessionManager) -> AsyncIterator[ASGIApp]:
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         # The SDK allows a session only to the user who opened it.
         access = AccessToken(token="", client_id=owner_of(scope), scopes=[])
