@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
+from longhouse.dispatch import Caller
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from tests.kit import Lh, ManualClock
@@ -82,3 +84,37 @@ def test_zero_means_no_limit(new_house: Callable[..., House], clock: ManualClock
     agent = Outsider(lh, "TOK-a")
     for number in range(60):
         write(agent, f"w{number}")
+
+
+def test_a_refusal_that_is_recorded_counts_for_the_workspace_that_it_creates(
+    new_house: Callable[..., House], clock: ManualClock
+) -> None:
+    lh = Lh(new_house(policy="safe", workspaces_per_token=MOST), clock)
+    agent = Outsider(lh, "TOK-a")
+    spawn = {"tool": "exec", "args": {"argv": ["rm"]}}
+    codes = [
+        agent.refused("tool.task_spawn", **spawn, workspace=f"w{number}")["code"]
+        for number in range(MOST + 2)
+    ]
+    assert codes == ["POLICY_DENIED"] * MOST + ["TOO_MANY_WORKSPACES"] * 2
+    assert agent.refused("tool.task_spawn", **spawn, workspace="w0")["code"] == "POLICY_DENIED"
+    assert names(lh) >= {f"w{number}" for number in range(MOST)}
+    assert not names(lh) & {f"w{number}" for number in range(MOST, MOST + 2)}
+
+
+async def test_writes_at_the_same_time_create_no_more_than_one_after_another(small: Lh) -> None:
+    """They may be in one commit, or on connections of their own."""
+    made = small("system.token.create", role="agent")
+    caller = Caller(Role.AGENT, owner=made["id"])
+    answers = await asyncio.gather(
+        *(
+            small.house.dispatcher.call_async(
+                "vcs.notes.commit", {"content": "x", "workspace": f"w{number}"}, caller
+            )
+            for number in range(MOST * 8)
+        )
+    )
+    assert sum(answer.success for answer in answers) == MOST
+    codes = {answer.envelope["error"]["code"] for answer in answers if not answer.success}
+    assert codes == {"TOO_MANY_WORKSPACES"}
+    assert len([name for name in names(small) if name.startswith("w")]) == MOST

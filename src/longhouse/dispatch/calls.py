@@ -147,13 +147,13 @@ class Observer(Protocol):
 class HandlerOutcome:
     """The handler's result, and the transaction with its warnings and suggestions."""
 
-    __slots__ = ("answer", "replayed", "result", "tx", "wait")
+    __slots__ = ("answer", "new", "replayed", "result", "tx", "wait")
 
     def __init__(self, tx: Tx) -> None:
         self.tx = tx
         self.result: Any = None
         self.wait: Wait | None = None
-        self.replayed = False
+        self.replayed = self.new = False
         self.answer: Answer | None = None
         """The answer, if it was built where the handler ran."""
 

@@ -272,6 +272,7 @@ class Dispatcher:
             from longhouse.dispatch.new_workspaces import welcome
 
             welcome(tx)
+            outcome.new = True
         made = command.handler(tx, request, *prepared.made_ahead)
         if command.asks:
             return self._asking(prepared, outcome, made)
@@ -301,6 +302,10 @@ class Dispatcher:
     ) -> HandlerOutcome | Refused:
         tx, key = outcome.tx, prepared.common.idempotency_key
         if isinstance(result, Refused):
+            if outcome.new:
+                from longhouse.dispatch.new_workspaces import counted_too
+
+                return counted_too(result)
             return result
         if isinstance(result, Wait):
             outcome.wait, prepared.seen, prepared.on = result, tx.last_seq(), result.on

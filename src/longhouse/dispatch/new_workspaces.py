@@ -7,9 +7,9 @@ below manager creates only a limited number. Who made a workspace is recorded in
 from __future__ import annotations
 
 from longhouse.kernel.errors import Conflict
-from longhouse.store.tx import Tx, sql
+from longhouse.store.tx import Refused, Tx
 
-__all__ = ["TooManyWorkspaces", "welcome"]
+__all__ = ["TooManyWorkspaces", "counted_too", "welcome"]
 
 
 class TooManyWorkspaces(Conflict):
@@ -32,6 +32,18 @@ def welcome(tx: Tx) -> None:
     )
 
 
+def counted_too(refused: Refused) -> Refused:
+    """A refusal whose record creates the workspace: that counts as well."""
+
+    def also(tx: Tx) -> None:
+        if tx.workspace != tx.facts.default_workspace:
+            _count(tx)
+        if refused.also:
+            refused.also(tx)
+
+    return Refused(refused.error, refused.events, also)
+
+
 def _count(tx: Tx) -> None:
     most: int = tx.facts.settings.workspaces_per_token
     if not most or tx.by.leads:
@@ -39,7 +51,7 @@ def _count(tx: Tx) -> None:
     made_by = f"made by {tx.by.owner.partition('/')[0]}"
     if tx.counted(made_by):
         return  # it is ours, and still empty
-    if tx.value(sql.workspaces_counting, name=made_by) >= most:
+    if tx.counting(made_by) >= most:
         raise TooManyWorkspaces(
             f"workspace: this token has created {most} workspaces, which is the limit; "
             f"{tx.workspace!r} would be one more"

@@ -2,6 +2,10 @@
 -- differs because the row lock is what serializes the writers of one workspace.
 SELECT ws, seq, project_guard FROM workspaces WHERE name = :name FOR UPDATE
 
+-- name: workspaces_count_alone
+-- differs because workspaces are written at the same time, so that two could take the last place.
+SELECT CAST(pg_advisory_xact_lock(7312, hashtext(:name)) AS TEXT) AS name
+
 -- name: idempotency_of
 -- The stored answers to these keys, in a workspace that may not exist yet.
 -- differs because the functions that expand JSON arrays differ.

@@ -48,6 +48,10 @@ DELETE FROM workspace_projects WHERE ws = :number
 -- All workspaces, for people and recovery hints.
 SELECT ws, name, seq, created_at_ms FROM workspaces ORDER BY name LIMIT :limit
 
+-- name: workspaces_count_alone
+-- Let nobody else count the workspaces that have this counter until commit; SQLite has one writer.
+SELECT :name AS name
+
 -- name: workspaces_counting
 -- How many workspaces have a counter.
 SELECT count(*) AS n FROM counters WHERE name = :name

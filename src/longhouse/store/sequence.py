@@ -117,6 +117,10 @@ class Sequences:
         """Collect the answer to a key."""
         self._answers.append(row)
 
+    def counting(self, name: str) -> int:
+        """How many of the entered workspaces have a value of this counter that is not stored."""
+        return sum(name in one.counters for one in self._entered.values())
+
     def write_log(self) -> bool:
         """Write the log rows collected so far; returns whether there were any."""
         rows = self._log[self._logged :]

@@ -329,6 +329,13 @@ class Tx:
             return self._sequence.counters[name]
         return int(self.value(sql.counter_now, name=name) or 0)
 
+    def counting(self, name: str) -> int:
+        """How many workspaces have this counter, with those of this transaction."""
+        assert self._sequences is not None
+        self.all(sql.workspaces_count_alone, name=name)
+        stored: int = self.value(sql.workspaces_counting, name=name)
+        return stored + self._sequences.counting(name)
+
     def remembered(self, key: str) -> Row | None:
         """The stored answer to this key, which must be the call's own."""
         return self._writing().answers.get(key)

@@ -309,8 +309,12 @@ class AccessGate:
         self._hosts = hosts
         self._activity = activity
         self._turns = Turns(guests=(ANYONE, NOBODY))
-        house.db.used = lambda owner, seconds: self._turns.owe(owner, seconds)
+        house.db.used = self._owed
         self._open: dict[Caller, tuple[Identity, anyio.CancelScope | None]] = {}
+
+    def _owed(self, owner: str, seconds: float) -> None:
+        """What a thread of the store did for an owner; any thread says so."""
+        self._turns.owe(owner, seconds)
 
     async def watch(self) -> None:
         """Keep ending streams and waits whose token was revoked, until the server stops."""

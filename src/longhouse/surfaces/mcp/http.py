@@ -1,10 +1,9 @@
 """MCP over streamable HTTP, as an ASGI endpoint of the server.
 
-The access gate has already identified the caller. Single tool calls are answered directly; anything
-else needs the SDK, whose import takes about a second and happens on first use. What the SDK computes
-it computes in the loop, in tasks of its own: so one request of a token at a time is in it, until it
-has its answer or is a call of ours. When the server stops, open streams end at once instead of
-delaying it.
+The access gate has identified the caller. Single tool calls are answered directly; anything else
+needs the SDK, whose import takes about a second and happens on first use. What the SDK computes, it
+computes in the loop, in tasks of its own: so one request of a token at a time is in it, until it
+has its answer or turns out to be a call. When the server stops, open streams end at once.
 """
 
 from __future__ import annotations
