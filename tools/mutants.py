@@ -20,7 +20,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.util import cache_from_source
 from itertools import zip_longest
@@ -82,6 +82,8 @@ there the tests of the same folder judge, too."""
 MOST_TESTS = 600
 MOST_SECONDS = 60
 """How many tests run for one mutant, and how long they take unbroken: the nearest ones."""
+SLOW_S = 5
+"""Tests that take longer come last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ def bounded(tests: Iterable[str], seconds: dict[str, float]) -> tuple[str, ...]:
     """The first of these tests, as many as may run for one mutant."""
     found: list[str] = []
     spent = 0.0
-    for test in tests:
+    for test in sorted(tests, key=lambda one: seconds.get(one, 0.0) > SLOW_S):
         spent += seconds.get(test, 0.0)
         if found and (spent > MOST_SECONDS or len(found) == MOST_TESTS):
             break
@@ -259,7 +261,8 @@ def noticed(mutant: Mutant, folder: Path, warm: WarmTests) -> bool | None:
         file.write_text(source, encoding="utf-8")
     if failed and warm.failing(failed):
         print(f"  fails on the unbroken code, too: {' '.join(failed[:2])}", flush=True)
-        return None
+        rest = mutant.tests[mutant.tests.index(failed[-1]) + 1 :]
+        return noticed(replace(mutant, tests=rest), folder, warm) or None if rest else None
     return bool(failed)
 
 

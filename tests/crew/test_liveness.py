@@ -39,7 +39,7 @@ def test_silence_turns_stale_and_then_evicted(stale: int, silent: int, expected:
     assert liveness(0, silent * MINUTE, stale) == expected
 
 
-@pytest.mark.proves("OPS-020", "OPS-021")
+@pytest.mark.proves("OPS-019", "OPS-020", "OPS-021")
 def test_a_millisecond_before_a_threshold_is_before_it() -> None:
     assert liveness(0, 15 * MINUTE - 1, 15) == "active"
     assert liveness(0, 30 * MINUTE - 1, 15) == "stale"
