@@ -34,9 +34,12 @@ def test_a_cut_pack_stays_within_its_bound_and_readable(lh: Lh, profile: str) ->
         assert cut[0] == whole[0]
         kept = [line for line in cut if not line.startswith("MORE: ")]
         assert kept == whole[: len(kept)]  # whole lines, from the top
-    envelope = lh.envelope("system.skill", profile=profile, max_chars=300)["result"]
-    assert envelope["truncated"]
-    assert envelope["text"].startswith(whole[0])
+    text = lh("system.skill", profile=profile)["text"]
+    for chars in (800, 300):
+        cut = lh("system.skill", profile=profile, max_chars=chars)
+        assert cut["truncated"]
+        assert chars - 10 <= cut["budget"]["used_chars"] <= chars  # as much as fits
+        assert text.startswith(cut["text"].rstrip("…"))
 
 
 def test_the_same_call_gives_the_same_bytes_and_an_unknown_profile_is_refused(lh: Lh) -> None:
