@@ -131,3 +131,16 @@ def test_of_two_that_say_the_same_the_decision_comes_first(lh: Lh) -> None:
         lh("graph.apply", ops=[node])
     first, *_ = lh("docs.search", text="zebra stays")["hits"]
     assert first["ref"] == "graph@2", first
+
+
+def test_what_may_find_more_is_offered_only_where_nothing_was_found(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="a zebra among the notes")
+
+    def offers(**args: str) -> list[str]:
+        return [action["why"] for action in lh.envelope("docs.search", **args)["actions"]]
+
+    assert "search for the words that exist" not in offers(text="zebra xylophone")
+    assert "read the newest notes" not in offers(text="zebra")
+    assert "search everything" not in offers(text="zebra", kind="note")
+    assert "search everything" in offers(text="zebra", kind="job")
+    assert "read the newest notes" in offers(text="xylophone")

@@ -142,8 +142,10 @@ def test_a_pin_is_set_and_taken_away(lh: Lh) -> None:
     card(lh, "CARD-N1", "note")
     assert shown(lh) == []
     card(lh, "CARD-H1", "hypothesis")
-    card(lh, "CARD-D1", "decision", tags=["v:draft"])
+    card(lh, "CARD-D1", "decision", tags=["v:draft", "slow"], status="accepted")
     lh("think.pin", targets=["CARD-N1", "CARD-D1"])
+    (kept,) = lh("think.query", ids=["CARD-D1"], include_drafts=True)["cards"]
+    assert (kept["status"], kept["tags"]) == ("accepted", ["pinned", "slow", "v:draft"])
     assert shown(lh) == ["CARD-N1", "CARD-H1"]
     assert ids(lh("think.pins")["pins"]) == ["CARD-D1", "CARD-N1"], "drafts, too"
     lh("think.pin", targets=["CARD-N1"], pinned=False)
