@@ -36,10 +36,10 @@ def test_a_cut_pack_stays_within_its_bound_and_readable(lh: Lh, profile: str) ->
         assert kept == whole[: len(kept)]  # whole lines, from the top
     text = lh("system.skill", profile=profile)["text"]
     for chars in (800, 300):
-        cut = lh("system.skill", profile=profile, max_chars=chars)
-        assert cut["truncated"]
-        assert chars - 10 <= cut["budget"]["used_chars"] <= chars  # as much as fits
-        assert text.startswith(cut["text"].rstrip("…"))
+        part = lh("system.skill", profile=profile, max_chars=chars)
+        assert part["truncated"]
+        assert chars - 10 <= part["budget"]["used_chars"] <= chars  # as much as fits
+        assert text.startswith(part["text"].rstrip("…"))
 
 
 def test_the_same_call_gives_the_same_bytes_and_an_unknown_profile_is_refused(lh: Lh) -> None:
