@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from starlette.requests import Request as HttpRequest
 
 from longhouse.dispatch import Caller
 from longhouse.dispatch import turns as turning
@@ -19,7 +21,9 @@ from longhouse.dispatch.waits import Waits
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.surfaces.http.access import ANYONE, NOBODY, AccessGate
-from tests.kit import ManualClock
+from longhouse.surfaces.mcp.http import McpEndpoint
+from longhouse.surfaces.sessions import OpenSessions
+from tests.kit import Lh, ManualClock
 from tests.security.test_listening_after_revocation import Request, _web
 
 FLOOD = 60
@@ -266,3 +270,93 @@ async def test_a_commit_wakes_the_loop_once_however_many_calls_wait(
     answers = await asyncio.wait_for(asyncio.gather(*waiting), 20)
     assert all(answer.success for answer in answers)
     assert not house.dispatcher._waits
+
+
+class Sdk:
+    """Requests that the SDK handles: each is inside until it is let go."""
+
+    def __init__(self, house: House) -> None:
+        self.endpoint = McpEndpoint(house.dispatcher, OpenSessions())
+        self.inside: list[str] = []
+        self._go: dict[str, asyncio.Event] = {}
+        self._calls: set[str] = set()
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+
+    def ask(self, who: str, name: str, *, calls: bool = False) -> None:
+        self._go[name] = asyncio.Event()
+        if calls:
+            self._calls.add(name)
+        scope = {"type": "http", "headers": [], "query_string": b"", "name": name}
+        scope |= {"longhouse.caller": Caller(Role.AGENT, owner=who), "longhouse.owner": who}
+        scope |= {"longhouse.waits": nullcontext()}
+        work = self.endpoint._in_turn(self._handle, scope, self._nothing, self._nothing)
+        self.tasks[name] = asyncio.create_task(work)
+
+    async def let_go(self, name: str) -> None:
+        self._go[name].set()
+        await self.tasks[name]
+
+    async def rounds(self) -> list[str]:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return self.inside
+
+    async def _handle(self, scope: Any, _receive: Any, send: Any) -> None:
+        self.inside.append(scope["name"])
+        if scope["name"] in self._calls:
+            self.endpoint._caller(HttpRequest(scope))
+        await self._go[scope["name"]].wait()
+        await send({"type": "http.response.start", "status": 200})
+
+    async def _nothing(self, *_: Any) -> Any:
+        return {}
+
+
+async def test_the_sdk_has_one_request_of_a_token_at_a_time(lh: Lh) -> None:
+    """What it computes takes no turns, so a flood of such requests would be in every round."""
+    sdk = Sdk(lh.house)
+    for number in range(3):
+        sdk.ask("busy", f"busy {number}")
+    sdk.ask("calm", "calm")
+    assert await sdk.rounds() == ["busy 0", "calm"]
+    sdk.tasks["busy 1"].cancel()  # its client has left
+    await sdk.let_go("busy 0")
+    assert await sdk.rounds() == ["busy 0", "calm", "busy 2"]
+    await sdk.let_go("busy 2")
+    await sdk.let_go("calm")
+    assert not any(place.locked() for place in sdk.endpoint._places.values())
+
+
+async def test_but_a_call_that_waits_there_holds_up_no_other(lh: Lh) -> None:
+    sdk = Sdk(lh.house)
+    sdk.ask("busy", "waits", calls=True)
+    sdk.ask("busy", "lists")
+    assert await sdk.rounds() == ["waits", "lists"]
+    await sdk.let_go("lists")
+    await sdk.let_go("waits")
+
+
+async def test_followers_take_turns_however_many_a_commit_concerns(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        town.house.call("vcs.notes.commit", {"content": f"{number}"})
+    followers = [Request(town.gate, "/events", town.tokens["busy"]) for _ in range(20)]
+    await asyncio.gather(*(asyncio.wait_for(one.begun.wait(), 20) for one in followers))
+    taken: list[str] = []
+    take = Turns.take
+
+    async def noted(self: Turns, name: str, *, begun: bool = False) -> None:
+        taken.append(name)
+        await take(self, name, begun=begun)
+
+    monkeypatch.setattr(Turns, "take", noted)
+    before = [one.body for one in followers]
+    town.house.call("vcs.notes.commit", {"content": "for all of them"})
+    async with asyncio.timeout(20):
+        while any(one.body == b for one, b in zip(followers, before, strict=True)):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    assert taken.count(town.ids["busy"]) == len(followers)
+    for one in followers:
+        one.task.cancel()
+    await asyncio.gather(*(one.task for one in followers), return_exceptions=True)

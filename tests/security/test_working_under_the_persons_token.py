@@ -17,6 +17,7 @@ from longhouse.config import load
 from longhouse.kernel.errors import Forbidden
 from longhouse.surfaces.bridge.requests import ServedClient
 from longhouse.surfaces.bridge.seek import Seeker
+from longhouse.surfaces.cli.setup import leftover
 from longhouse.surfaces.client_tokens import ClientTokens
 from longhouse.surfaces.http.access import Tokens
 from tests.kit import Lh
@@ -160,13 +161,77 @@ def test_a_token_whose_entry_was_removed_by_hand_is_named_until_it_is_revoked(st
     set_up(store, "codex")
     assert told() == []
     (entry,) = (store.parent / ".codex").glob("config.toml")
-    entry.write_text("")
+    entry.write_text(
+        '# longhouse was here\n[projects."/home/me/longhouse"]\ntrust_level = "trusted"'
+    )
     (token,) = (one["id"] for one in _tokens(store))
     assert told() == [f"longhouse token revoke {token}"]
     listed = longhouse(store, "token", "list", text=True)
     assert f"longhouse token revoke {token}" in listed
     longhouse(store, "token", "revoke", token)
     assert told() == []
+
+
+CODEX, CLAUDE = "config.toml", ".claude.json"
+OTHERS = '{"mcpServers": {"docs": {"command": "docs", "args": ["/src/longhouse-site"]}}}'
+
+
+@pytest.mark.parametrize(
+    "file, text, holds",
+    [
+        (CODEX, '[mcp_servers.longhouse]\ncommand = "longhouse"', True),
+        (CODEX, '[mcp_servers.house]\ncommand = "/opt/longhouse"\nargs = ["mcp"]', True),
+        (CODEX, '[mcp_servers.h]\ncommand = "uvx"\nargs = ["longhouse@1.2", "mcp"]', True),
+        (CODEX, '[mcp_servers.docs]\ncommand = "longhouse-docs"', False),
+        (CODEX, '# [mcp_servers.longhouse]\nmodel = "longhouse"', False),
+        (CODEX, '[mcp_servers.longhouse]\ncommand = "cut', True),  # cannot be read: not reported
+        (CLAUDE, '{"projects": {"/a": {"mcpServers": {"longhouse": {}}}}}', True),
+        (CLAUDE, '{"projects": {"/home/me/longhouse": {"mcpServers": {}}}}', False),
+        (CLAUDE, OTHERS, False),
+        (CLAUDE, "[]", False),
+    ],
+)
+def test_only_a_server_that_is_ours_keeps_a_token_from_being_named(
+    tmp_path: Path, file: str, text: str, holds: bool
+) -> None:
+    (tmp_path / file).write_text(text)
+    assert leftover._holds_entry(tmp_path / file) is holds
+
+
+def test_a_token_is_named_however_many_newer_ones_the_store_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is asked for by its id, so that no page of other tokens hides it."""
+    rows = {"TOK-1": {"id": "TOK-1", "client": "codex"}, "TOK-2": {"id": "TOK-2"}}
+    rows["TOK-2"]["revoked_at_ms"] = "1"
+
+    def kept(self: ClientTokens) -> Any:
+        return SimpleNamespace(id="TOK-1" if self._client == "codex" else "TOK-2")
+
+    def ask(cmd: str, *, id: str) -> Any:
+        assert cmd == "system.token.list"
+        return {"tokens": [rows[id]]}
+
+    monkeypatch.setattr(ClientTokens, "kept", kept)
+    monkeypatch.setattr(leftover, "_starts_us", lambda _client: False)
+    assert [row["id"] for row in leftover.leftover(load({}), ask)] == ["TOK-1"]
+
+
+def test_a_file_that_an_entry_names_lends_nobody_the_token_in_it(
+    bridge: Start, store: Path, tmp_path: Path
+) -> None:
+    """The entry of a repository names the file with the person's own token, or a copy of it."""
+    assert bridge().call("status")[0]["success"]
+    copied = tmp_path / "copied"
+    copied.write_bytes((store / "token").read_bytes())
+    copied.chmod(0o600)
+    for file in (store / "token", copied):
+        for role in ((), ("--role", "operator")):
+            client = bridge("--agent-token-file", str(file), *role)
+            assert _lead(client)["error"]["code"] == "FORBIDDEN"
+    viewer = bridge("--agent-token-file", str(copied), "--role", "viewer")
+    refused, _ = viewer.call("vcs", op="call", cmd="vcs.notes.commit", args={"content": "x"})
+    assert refused["error"]["code"] == "FORBIDDEN"
 
 
 def test_a_link_in_the_place_of_a_kept_token_is_not_followed(bridge: Start, store: Path) -> None:

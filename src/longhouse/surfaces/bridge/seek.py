@@ -111,8 +111,9 @@ class Seeker:
 
     def _credential(self, wire: Wire, *, refused: bool) -> dict[str, str]:
         """The headers that authenticate the client; each of its processes is its own caller."""
-        if self._client.agent_token:
-            return locate.bearer(self._client.agent_token)
+        least = "viewer" if self._client.role == "viewer" else "agent"
+        if self._client.agent_token:  # an entry may name any file of the user's, with any token
+            return {**locate.bearer(self._client.agent_token), "Longhouse-Role": least}
 
         def ask(cmd: str, **args: Any) -> Any:
             headers = {"Content-Type": "application/json"}
@@ -126,7 +127,7 @@ class Seeker:
             own = tokens.obtain(ask, refused=refused)
         except Forbidden:  # the user's token may not create others
             # An entry in a repository asks for this role, so it may lower the user's, not lend it.
-            return {"Longhouse-Role": "viewer" if self._client.role == "viewer" else "agent"}
+            return {"Longhouse-Role": least}
         most = self._client.role or "operator"
         return {**locate.bearer(own.token), "Longhouse-Role": most}
 

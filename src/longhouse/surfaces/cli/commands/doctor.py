@@ -157,7 +157,7 @@ def tokens(cli: Cli) -> Iterator[CheckResult]:
     from longhouse.surfaces.cli.setup.leftover import leftover, said_about
 
     with suppress(Forbidden):  # only an operator may list them
-        for row in leftover(cli.settings, cli.call("system.token.list")["tokens"]):
+        for row in leftover(cli.settings, cli.call):
             yield CheckResult("warn", *said_about(row))
 
 

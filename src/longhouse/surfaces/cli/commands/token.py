@@ -38,7 +38,7 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
     ]
     from longhouse.surfaces.cli.setup.leftover import leftover, said_about
 
-    for row in leftover(cli.settings, result["tokens"]):
+    for row in leftover(cli.settings, cli.call):
         cli.out.note("note", "; run: ".join(said_about(row)))
     columns = (
         "id",
