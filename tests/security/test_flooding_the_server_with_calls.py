@@ -286,7 +286,7 @@ class Sdk:
         self._go[name] = asyncio.Event()
         if calls:
             self._calls.add(name)
-        scope = {"type": "http", "headers": [], "query_string": b"", "name": name}
+        scope: Any = {"type": "http", "headers": [], "query_string": b"", "name": name}
         scope |= {"longhouse.caller": Caller(Role.AGENT, owner=who), "longhouse.owner": who}
         scope |= {"longhouse.waits": nullcontext()}
         work = self.endpoint._in_turn(self._handle, scope, self._nothing, self._nothing)
