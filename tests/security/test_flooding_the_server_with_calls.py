@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request as HttpRequest
 
+from longhouse.desk.tokens import digest_of
 from longhouse.dispatch import Caller
 from longhouse.dispatch import turns as turning
 from longhouse.dispatch.turns import ALONE, Turns
@@ -216,6 +217,35 @@ async def test_what_is_under_way_is_counted_until_it_is_answered_but_not_while_i
         town.house.dispatcher.end_waits()
         await town.answered()
     assert not town.turns._under_way
+
+
+@pytest.mark.parametrize("runner", [False, True])
+async def test_agents_that_a_token_invents_share_its_turns_and_limits(
+    town: Town, runner: bool
+) -> None:
+    """It claims jobs and names an agent for each: those of the person's runners are their own."""
+    made = town.house.call("system.token.create", {"role": "agent", "runner": runner})
+    holder = made.envelope["result"]["id"]
+    claimer = Caller(Role.AGENT, owner=f"{holder}/one", runner=runner)
+    for number in range(3):
+        town.house.call("jobs.create", {"title": f"Job {number}", "prompt": "Do it"})
+        token = f"lh_{secrets.token_hex(32)}"
+        args = {"runner_id": f"r{number}", "agent_digest": digest_of(token)}
+        assert town.house.dispatcher.call("jobs.claim", args, claimer).success
+        town.tokens[f"agent {number}"] = token
+        assert (await town._first(f"agent {number}")).status == 200
+    known = {town.gate._tokens.last_owner(f"Bearer {town.tokens[f'agent {n}']}") for n in range(3)}
+    assert len(known) == (3 if runner else 1)
+    assert (known == {holder}) is not runner
+    caller = (await town.gate._tokens.identify(f"Bearer {token}")).caller({})
+    assert (caller.owner, caller.pays == holder) == (digest_of(token), not runner)
+    for number in range(3):
+        for _ in range(FLOOD // 3):
+            town.ask(f"agent {number}", STATUS)
+    town.ask("calm", STATUS)
+    town.turns.noted.clear()
+    await town.answered()
+    town.check_calm(others=len(known))
 
 
 async def test_a_token_that_was_revoked_is_refused_at_once_and_takes_turns_as_nobody(

@@ -274,7 +274,8 @@ async def test_an_agents_token_is_an_agents_in_its_jobs_workspace(
 ) -> None:
     found = await _who(lh)
     assert (found.role.name, found.workspaces, found.name) == ("AGENT", ("acme",), None)
-    asked = found.caller({"longhouse-role": "operator", "longhouse-agent-id": "ci"})
+    said = {"longhouse-role": "operator", "longhouse-agent-id": "ci", "longhouse-session": "one"}
+    asked = found.caller(said)
     assert (asked.role.name, asked.owner, asked.name) == ("AGENT", DIGEST, None)
     agent = Outsider(lh, found.owner, found.role, workspaces=found.workspaces)
     assert agent("jobs.report", **claim["known"], message="half done")

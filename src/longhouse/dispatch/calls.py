@@ -86,8 +86,9 @@ class Caller:
     `waits` is a context entered while a call waits, with which a surface can limit the number
     of waiting calls; `turns` says when a call may compute in an event loop that serves many.
     `runner` is true for a token made for a runner, `client` for that of a client that the
-    person set up on this machine. Setting `revoked` ends those waits. A `large` request is
-    decoded outside the event loop.
+    person set up on this machine; `payer` is the token whose share of the store's threads and
+    commits the caller uses, if that is not its own. Setting `revoked` ends those waits. A `large`
+    request is decoded outside the event loop.
     """
 
     __slots__ = (
@@ -96,6 +97,7 @@ class Caller:
         "large",
         "name",
         "owner",
+        "payer",
         "revoked",
         "role",
         "runner",
@@ -119,8 +121,10 @@ class Caller:
         waits: AbstractContextManager[None] | None = None,
         runner: bool = False,
         client: bool = False,
+        payer: str | None = None,
         turns: OwnTurns | None = None,
     ) -> None:
+        self.payer = payer
         self.turns = turns or OwnTurns()
         self.runner = runner
         self.client = client
@@ -134,6 +138,11 @@ class Caller:
         self.workspaces = workspaces
         self.revoked = False
         self.large = False
+
+    @property
+    def pays(self) -> str:
+        """The token for which everything that the caller asks for is done."""
+        return self.payer or self.owner.partition("/")[0]
 
 
 class Observer(Protocol):

@@ -125,7 +125,7 @@ class Dispatcher:
     async def apart(self, caller: Caller, work: Callable[[], T], kind: str = "") -> T:
         """Run what would hold up an event loop on a thread; it may run twice."""
         way = LONG if caller.large else QUICK
-        return await self.db.apart(caller.owner.partition("/")[0], work, way, kind=kind)
+        return await self.db.apart(caller.pays, work, way, kind=kind)
 
     async def _wait(
         self, prepared: Prepared, outcome: HandlerOutcome | Refused

@@ -56,6 +56,7 @@ def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: 
         workspaces=caller.workspaces,
         runner=caller.runner,
         client=caller.client,
+        payer=caller.payer,
     )
     if caller.agent:
         if agent_id not in (None, caller.agent):

@@ -37,6 +37,12 @@ class Standing(NamedTuple):
     workspaces: tuple[str, ...] | None = None
     runner: bool = False
     client: bool = False
+    payer: str | None = None
+
+    @property
+    def pays(self) -> str:
+        """The token whose share of the store's threads and commits the call uses."""
+        return self.payer or self.token
 
     @property
     def token(self) -> str:

@@ -128,7 +128,7 @@ class Database:
         may send them together.
         """
         write = Write(workspace, function, call, asks)
-        return self._lane(workspace).run(write, call.by.token)  # type: ignore[no-any-return]
+        return self._lane(workspace).run(write, call.by.pays)  # type: ignore[no-any-return]
 
     async def read_async(
         self,
@@ -141,7 +141,7 @@ class Database:
         kind: str = "",
     ) -> T:
         """The same as `read`, without blocking the event loop."""
-        owner = call.by.token
+        owner = call.by.pays
         read = partial(self.read, workspace, function, call)
         return await self.apart(owner, read, way, larger=larger, kind=kind)
 
@@ -225,7 +225,7 @@ class Database:
         from asyncio import get_running_loop
 
         write = Write(workspace, function, call, asks)
-        lane, owner = self._lane(workspace), call.by.token
+        lane, owner = self._lane(workspace), call.by.pays
         return await lane.submit(write, get_running_loop(), owner)  # type: ignore[no-any-return]
 
     def time(self, call: Call) -> int:

@@ -178,8 +178,8 @@ WHERE token_id = :token_id AND digest = :before AND revoked_at_ms IS NULL
 RETURNING token_id
 
 -- name: token_lives
--- Whether a token is still valid.
-SELECT 1 AS works FROM tokens WHERE token_id = :token_id AND revoked_at_ms IS NULL
+-- A token that is still valid, and whether it was made for a runner.
+SELECT runner FROM tokens WHERE token_id = :token_id AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 
 -- name: token_list

@@ -106,7 +106,11 @@ def is_loopback(host: str) -> bool:
 
 
 class Identity(NamedTuple):
-    """The owner of a request's token; `digest` is set if the store can revoke it."""
+    """The owner of a request's token; `digest` is set if the store can revoke it.
+
+    `payer` is the token whose limits and turns it shares, if those are not its own: whoever claims
+    jobs may name as many agents as there are jobs.
+    """
 
     owner: str
     role: Role
@@ -115,6 +119,11 @@ class Identity(NamedTuple):
     digest: str | None = None
     runner: bool = False
     client: bool = False
+    payer: str | None = None
+
+    @property
+    def pays(self) -> str:
+        return self.payer or self.owner
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """The caller of one request, limited to the role it asks for."""
@@ -127,7 +136,8 @@ class Identity(NamedTuple):
                     recovery="use viewer, agent, manager or operator",
                 )
             role = min(role, Role[asked.upper()])
-            if session := headers.get(SESSION_HEADER, "")[:NAME_CHARS]:
+            session = headers.get(SESSION_HEADER, "")[:NAME_CHARS]
+            if session and owner != self.digest:  # a job's agent is one caller in all its processes
                 owner = f"{owner}/{session}"
         leads = self.role >= Role.MANAGER
         return Caller(
@@ -139,6 +149,7 @@ class Identity(NamedTuple):
             workspaces=self.workspaces,
             runner=self.runner,
             client=self.client,
+            payer=self.payer,
         )
 
 
@@ -149,7 +160,7 @@ class Tokens:
         self._house = house
         self._own = [digest_of(token) for token in own if token]
         self._known: dict[str, str] = {}
-        """The owner of each token that was valid at its last use, by digest."""
+        """Who pays for each token that was valid at its last use, by digest."""
 
     def last_owner(self, authorization: str | None) -> str:
         """Whose turn a request takes: the owner of its token if that was valid before, or NOBODY.
@@ -173,7 +184,7 @@ class Tokens:
             raise Unauthenticated("this token is unknown, was revoked, or has expired")
         if len(self._known) >= MOST_KNOWN and digest not in self._known:
             self._known.clear()
-        self._known[digest] = found.owner
+        self._known[digest] = found.pays
         return found
 
     async def ended(self, identities: set[Identity]) -> set[Identity]:
@@ -237,10 +248,14 @@ def _owner(tx: Tx, digest: str) -> Identity | None:
     if claim is None:
         return None
     holder = claim.owner.partition("/")[0]
+    if holder == PERSON:
+        return Identity(digest, Role.AGENT, None, (claim.workspace,), digest)
     # Jobs claimed by a job's agent give no one a token: it could outlive the agent's own.
-    if holder != PERSON and tx.one(sql.token_lives, token_id=holder, now=tx.now_ms) is None:
+    row = tx.one(sql.token_lives, token_id=holder, now=tx.now_ms)
+    if row is None:
         return None
-    return Identity(digest, Role.AGENT, None, (claim.workspace,), digest)
+    payer = None if row["runner"] else holder
+    return Identity(digest, Role.AGENT, None, (claim.workspace,), digest, payer=payer)
 
 
 class Hosts:
@@ -380,11 +395,11 @@ class AccessGate:
         self._open[caller] = (identity, stream)
         try:
             if stream is None:
-                self._turns.enter(identity.owner)
+                self._turns.enter(identity.pays)
                 try:
                     await self._app(scope, receive, send)
                 finally:
-                    self._turns.leave(identity.owner)
+                    self._turns.leave(identity.pays)
             else:
                 await self._stream(stream, scope, receive, send)
         finally:
@@ -431,8 +446,8 @@ class AccessGate:
             self._turns.charge(owner, KNOCK_S)
         identity = await self._tokens.identify(authorization)
         if not self._house.db.engine.local:  # the token was looked up on a thread
-            await self._turns.take(identity.owner, begun=True)
+            await self._turns.take(identity.pays, begun=True)
         scope[_CALLER] = caller = identity.caller(headers)
         scope[_OWNER] = identity.owner
-        caller.turns = self._turns.of(identity.owner)
+        caller.turns = self._turns.of(identity.pays)
         return identity

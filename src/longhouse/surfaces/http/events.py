@@ -25,7 +25,7 @@ from longhouse.dispatch.events import Filter, refuse_namesake, sse
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.kernel.inputs import check_json
 from longhouse.store.tx import Call
-from longhouse.surfaces.http.access import caller_of, owner_of
+from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.feed import Feed, FeedPage, Feeds
 from longhouse.surfaces.http.metrics import Metrics
@@ -138,8 +138,8 @@ class _Stream(Response):
         scope: Scope,
     ) -> None:
         super().__init__()
-        self.owner = owner_of(scope)
-        self.turns = caller_of(scope).turns
+        caller = caller_of(scope)
+        self.owner, self.turns = caller.pays, caller.turns
         self.workspace = workspace
         self.wanted = wanted
         self.after = after

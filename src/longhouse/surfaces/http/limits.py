@@ -39,7 +39,14 @@ SDK_PATH = "/mcp"
 SDK_COST = 100
 """How much longer than a bare decoding the MCP SDK takes for a body, and that in the event loop."""
 _OWNER = "longhouse.owner"
+_CALLER = "longhouse.caller"
 _WAITS = "longhouse.waits"
+
+
+def _payer(scope: Scope) -> str:
+    """The token whose limits a request shares; '' on open paths."""
+    caller = scope.get(_CALLER)
+    return caller.pays if caller else ""
 
 
 class RequestLimits(NamedTuple):
@@ -139,9 +146,9 @@ class InFlight:
         """Whether a body nests too deeply; a large one is looked through outside the loop."""
         if len(body) <= LARGE_BYTES:
             return is_too_deep(body)
-        if caller := scope.get("longhouse.caller"):
+        if caller := scope.get(_CALLER):
             caller.large = True
-        owner = scope.get(_OWNER, "")
+        owner = _payer(scope)
 
         def look() -> bool:
             deep = is_too_deep(body)
@@ -152,7 +159,7 @@ class InFlight:
         return await self._dispatcher.db.apart(owner, look, LONG)
 
     def _slot(self, scope: Scope, what: str, most: int) -> _Slot:
-        return _Slot(self._held, scope.get(_OWNER, ""), what, most)
+        return _Slot(self._held, _payer(scope), what, most)
 
 
 class _Slot:

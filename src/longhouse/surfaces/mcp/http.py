@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from longhouse.client.toolresults import tool_named
 from longhouse.dispatch import Caller, ClientSession, Dispatcher
 from longhouse.kernel.errors import LonghouseError
-from longhouse.surfaces.http.access import caller_of, owner_of
+from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.http.responses import respond
@@ -112,8 +112,9 @@ class McpEndpoint:
 
     async def _in_turn(self, handle: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the SDK handle a request when it has none of the same token."""
-        turns = caller_of(scope).turns
-        place = self._places.setdefault(owner_of(scope), asyncio.Lock())
+        caller = caller_of(scope)
+        turns = caller.turns
+        place = self._places.setdefault(caller.pays, asyncio.Lock())
         scope[_PLACE] = held = _Place(place)
 
         async def watched(message: Message) -> None:
