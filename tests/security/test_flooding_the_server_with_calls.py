@@ -137,6 +137,7 @@ async def test_a_call_does_not_wait_for_another_tokens_flood(
     order = await town.answered()
     town.check_calm()
     assert order.count("busy") == FLOOD
+    assert town.house.db.settle(20)  # a thread tells what it did after its answer
     local, owed = town.house.db.engine.local, town.turns.noted.count(("owes", town.ids["busy"]))
     if local and path == STATUS:
         assert owed == 0
