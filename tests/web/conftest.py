@@ -17,7 +17,6 @@ from playwright.sync_api import (
     ConsoleMessage,
     Locator,
     Page,
-    Route,
     expect,
 )
 
@@ -119,30 +118,6 @@ def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
 
     yield open_page
     assert not wrong
-
-
-@pytest.fixture
-def shortened(context: BrowserContext) -> Iterator[Callable[[dict[str, str]], None]]:
-    """Lowers limits in the built script that reads the past.
-
-    `limits` maps text in the minified script to its replacement.
-    """
-    answered_urls: list[str] = []
-
-    def shorten(limits: dict[str, str]) -> None:
-        def answer(route: Route) -> None:
-            answered = route.fetch()
-            text = answered.text()
-            for written, small in limits.items():
-                assert text.count(written) == 1, f"the built program has no {written}"
-                text = text.replace(written, small)
-            route.fulfill(response=answered, body=text)
-            answered_urls.append(route.request.url)
-
-        context.route("**/assets/answers-*.js", answer)
-
-    yield shorten
-    assert answered_urls, "no page has loaded the program with the smaller limits"
 
 
 def go(page: Page, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.web.conftest import Visit, World, axe, send
@@ -20,6 +21,27 @@ def test_a_job_is_followed_and_steered_from_its_own_address(world: World, visit:
     page.get_by_role("button", name="Answer").click()
     expect(thread.get_by_text("Keep the old API.")).to_be_visible()
     expect(page.get_by_label("Answer JOB-001")).to_have_value("")
+
+
+@pytest.mark.parametrize(
+    "outcome, says",
+    [
+        ("applied", "finished it, and its changes were applied"),
+        ("dropped", "finished it, but its changes were dropped"),
+    ],
+)
+def test_the_fence_says_what_became_of_changes_that_waited(
+    world: World, visit: Visit, outcome: str, says: str
+) -> None:
+    held = world.claimed()
+    done = {"status": "DONE", "summary": "Ported.", "refs": ["CMD: x"]}
+    world("jobs.complete", **held, **done, changes="They do not apply.")
+    page = visit("/jobs/JOB-001")
+    earlier = page.get_by_role("list", name="Earlier holders").get_by_role("listitem")
+    expect(earlier).to_contain_text("finished, but its changes were not applied")
+    world("jobs.apply", job="JOB-001", outcome=outcome)
+    expect(earlier).to_contain_text(says)
+    expect(earlier).not_to_contain_text("not applied")
 
 
 def test_the_fence_shows_the_holder_its_claim_who_held_it_before_and_late_writes(

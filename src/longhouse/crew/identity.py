@@ -108,7 +108,10 @@ def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
         status=req.status or before["status"],
     )
     assert row is not None
-    tx.append("crew", name, "updated", {"agent": name, "role": role, "status": row["status"]})
+    was = {"role": before["role"], "status": before["status"]}
+    was["display_name"] = before["display_name"]
+    said = {"agent": name, "role": role, "status": row["status"], "before": was}
+    tx.append("crew", name, "updated", said)
     return Registered(
         agent=agent_from(tx, row),
         agent_token=req.agent_token,

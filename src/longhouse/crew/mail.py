@@ -244,6 +244,8 @@ def _mark(
     accepted = state == "acked" and before["acked_at_ms"] is None
     if seen or accepted:
         data = {"message_id": req.message, "agent": agent, "from_agent": row["from_agent"]}
+        if accepted and seen:
+            data["unread"] = True  # until now
         tx.append("crew", row["bead_id"], "accepted" if accepted else "seen", data)
         answered = accepted and bool(row["requires_ack"])
         touch(tx, row["bead_id"], agent, unread=-int(seen), due=-int(answered))

@@ -55,8 +55,7 @@ WHERE ws = :ws AND connection = :connection AND agent_id <> :agent_id
 -- name: agents_by_ids
 -- Several identities at once; unused parameters repeat one of the names.
 SELECT * FROM agents
-WHERE ws = :ws AND agent_id IN
-    {these_names}
+WHERE ws = :ws AND agent_id IN {these_names}
 
 -- name: agent_seen
 -- Record a sign of life in place; no row for an unknown or retired identity or a wrong token.
@@ -147,8 +146,7 @@ WHERE ws = :ws AND retired_at_ms IS NULL AND role = :role ORDER BY agent_id LIMI
 
 -- name: agents_all
 -- The recipients of a broadcast.
-SELECT agent_id FROM agents
-WHERE ws = :ws AND retired_at_ms IS NULL ORDER BY role, agent_id LIMIT :limit
+SELECT agent_id FROM agents WHERE ws = :ws AND retired_at_ms IS NULL ORDER BY role, agent_id LIMIT :limit
 
 -- name: reservation_add
 -- Add an active reservation.
@@ -320,6 +318,18 @@ FROM reservations WHERE ws = :ws AND bead_id = :bead_id
 -- Every reservation's state, for comparison with the log.
 SELECT seq, state FROM reservations WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
 
+-- name: reservations_after
+-- A page of the reservations made up to a seq, oldest first.
+SELECT * FROM reservations WHERE ws = :ws AND seq > :after AND seq <= :upto ORDER BY seq LIMIT :limit
+
+-- name: messages_after
+-- A page of the messages sent up to a seq, oldest first.
+SELECT * FROM messages WHERE ws = :ws AND seq > :after AND seq <= :upto ORDER BY seq LIMIT :limit
+
+-- name: talk_after
+-- A page of the states of work items, by id.
+SELECT * FROM item_talk WHERE ws = :ws AND bead_id > :after ORDER BY bead_id LIMIT :limit
+
 -- name: incursions_standing
 -- The incursions already recorded for an agent, a scope and a work item.
 SELECT reservation_seq, owner_state, seq FROM incursions
@@ -394,8 +404,7 @@ ORDER BY seq DESC LIMIT :limit
 
 -- name: unread_counted
 -- The number of an agent's unread messages, up to a limit.
-SELECT COUNT(*) AS n FROM (
-    SELECT seq FROM messages
+SELECT COUNT(*) AS n FROM (SELECT seq FROM messages
     WHERE ws = :ws AND to_agent = :agent_id AND read_at_ms IS NULL LIMIT :limit) unread
 
 -- name: messages_due
@@ -444,8 +453,7 @@ ORDER BY t.bead_id LIMIT :limit
 -- name: incursions_newest
 -- The newest incursions. The inner query walks its own small index; without it, planners walk the
 -- whole log.
-SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
-WHERE ws = :ws AND seq IN (
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log WHERE ws = :ws AND seq IN (
     SELECT seq FROM log
     WHERE ws = :ws AND stream = 'crew' AND kind = 'INCURSION' ORDER BY seq DESC LIMIT :limit)
 ORDER BY seq DESC

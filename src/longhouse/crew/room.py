@@ -39,6 +39,7 @@ room = Room(
         "waking",
         "arriving",
         "asking",
+        "past",
     ),
 )
 sql = Queries("longhouse.crew")

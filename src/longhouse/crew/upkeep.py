@@ -11,7 +11,7 @@ from longhouse.crew.room import ENDED, room, sql
 from longhouse.store.tx import Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["archive", "counts", "reservations"]
+__all__ = ["apply", "archive", "counts", "reservations"]
 
 DAY_MS = 24 * 60 * 60_000
 PAGE = 1000
@@ -62,11 +62,12 @@ def _fold(tx: Tx) -> dict[int, str]:
         after = rows[-1]["seq"]
         for row in rows:
             if row["stream"] == "crew":
-                _apply(states, row["seq"], row["kind"], msgspec.json.decode(row["data"]))
+                apply(states, row["seq"], row["kind"], msgspec.json.decode(row["data"]))
     return states
 
 
-def _apply(states: dict[int, str], seq: int, kind: str, data: dict[str, Any]) -> None:
+def apply(states: dict[int, str], seq: int, kind: str, data: dict[str, Any]) -> None:
+    """Note in `states` what one event says about reservations."""
     if kind == "reserved":
         states[seq] = "active"
         states |= dict.fromkeys(data["replaced"], "released")

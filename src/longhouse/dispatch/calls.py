@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from longhouse.kernel.budget import PROFILES, Budget
 from longhouse.kernel.envelope import Answer
+from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.schema import Common
 from longhouse.kernel.standing import PERSON
-from longhouse.kernel.values import Request
+from longhouse.kernel.values import PastRequest, Request
 from longhouse.store.sequence import sql
 from longhouse.store.tx import Call, Refused, Tx, Wait
 from longhouse.store.wakeups import ANYTHING
 
 if TYPE_CHECKING:
     import asyncio
+
+    from longhouse.kernel.registry import Registry
+    from longhouse.store.database import Database
 
 __all__ = [
     "Caller",
@@ -172,6 +176,7 @@ class Prepared:
 
     __slots__ = (
         "acts_as",
+        "as_of",
         "budget",
         "call",
         "caller",
@@ -210,6 +215,7 @@ class Prepared:
         self.workspace = workspace
         self.started = started
         self.writes = writes
+        self.as_of = request.as_of if isinstance(request, PastRequest) else None
         self.acts_as: str | None = None
         """A name that the caller claims as its own, to be checked inside the transaction."""
         self.deadline: float | None = None
@@ -228,6 +234,25 @@ class Prepared:
     def asks(self) -> str | None:
         """The command's name if its handler yields statements for batching, else None."""
         return self.command.cmd if self.command.asks else None
+
+    @property
+    def slow(self) -> bool:
+        """Whether it is too much for an event loop: it reads more than the store, or the past."""
+        return self.command.slow or self.as_of is not None
+
+    def handled(self, tx: Tx, db: Database, registry: Registry) -> Any:
+        """What the handler returns; a read as of an earlier seq sees the tables as they were."""
+        seen = tx if self.as_of is None else self._rewound(tx, db, registry, self.as_of)
+        made = self.command.handler(seen, self.request, *self.made_ahead)
+        tx.rederive = seen.rederive
+        return made
+
+    def _rewound(self, tx: Tx, db: Database, registry: Registry, as_of: int) -> Tx:
+        if self.writes:
+            raise InvalidInput(
+                "as_of: only a read can be answered as of an earlier seq; fix: leave as_of out"
+            )
+        return db.moments.at(tx, as_of, registry.rewinders)
 
     def work_ahead(self, tx: Tx) -> Any:
         assert self.command.ahead is not None

@@ -273,7 +273,7 @@ class Dispatcher:
 
             welcome(tx)
             outcome.new = True
-        made = command.handler(tx, request, *prepared.made_ahead)
+        made = prepared.handled(tx, self.db, self.registry)
         if command.asks:
             return self._asking(prepared, outcome, made)
         return self._made(prepared, outcome, made)
@@ -350,7 +350,7 @@ class Dispatcher:
             await prepared.caller.turns.take(begun=True)
             return outcome
         key = workspace, prepared.command.cmd
-        if self.db.engine.local and not prepared.command.slow and key not in self._larger:
+        if self.db.engine.local and not prepared.slow and key not in self._larger:
             try:
                 with within(Allowance(LOOP_UNITS)):
                     return self._answered(prepared, self.db.read(workspace, work, call))

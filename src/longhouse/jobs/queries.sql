@@ -284,14 +284,12 @@ SELECT COUNT(*) AS jobs FROM (
 
 -- name: work_waits
 -- Whether a runner would find work now: a job that is due, or an expired claim.
-SELECT CASE WHEN EXISTS (
-    SELECT 1 FROM jobs WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
-) OR EXISTS (
-    SELECT 1 FROM jobs
-    WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
-) OR EXISTS (
-    SELECT 1 FROM jobs WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
-) THEN 1 ELSE 0 END AS waits
+SELECT CASE WHEN
+    EXISTS (SELECT 1 FROM jobs WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0)
+    OR EXISTS (SELECT 1 FROM jobs WHERE ws = :ws AND status = 'QUEUED' AND waits = 0
+        AND not_before_ms > 0 AND not_before_ms <= :now)
+    OR EXISTS (SELECT 1 FROM jobs WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now)
+THEN 1 ELSE 0 END AS waits
 
 -- name: after_add
 -- Make one job depend on another.
@@ -301,6 +299,10 @@ INSERT INTO job_after (ws, after_n, n) VALUES (:ws, :after_n, :n)
 -- The jobs that a job depends on, with their status.
 SELECT n, status FROM jobs
 WHERE ws = :ws AND n IN (SELECT after_n FROM job_after WHERE ws = :ws AND n = :n) ORDER BY n
+
+-- name: after_all
+-- What every job of the workspace depends on.
+SELECT * FROM job_after WHERE ws = :ws ORDER BY n, after_n
 
 -- name: after_this
 -- The jobs that depend on this one.
@@ -319,9 +321,7 @@ WITH RECURSIVE behind (n) AS (
 SELECT COUNT(*) AS frees FROM (
     SELECT 1 FROM behind WHERE EXISTS (
         SELECT 1 FROM jobs WHERE ws = :ws AND n BETWEEN behind.n AND behind.n
-        AND CASE status WHEN 'QUEUED' THEN TRUE END
-    ) LIMIT 100
-) AS freed
+        AND CASE status WHEN 'QUEUED' THEN TRUE END) LIMIT 100) AS freed
 
 -- name: after_count
 -- Set how many jobs a queued job still waits for.

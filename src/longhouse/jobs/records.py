@@ -56,6 +56,8 @@ QUIET = frozenset(
     }
 )
 """Kinds of events whose messages are ours, not anybody's words: they are not searched."""
+_ENDINGS = ("canceled", "changes_wait", "completed", "failed", "retrying")
+"""Kinds of events that set a job's summary; it is recorded where the message does not say it."""
 _TTL_MS = (1_000, LONGEST_MS)
 
 
@@ -90,6 +92,7 @@ def record(
     error: bool = False,
 ) -> JobEvent:
     """Append the event that explains the row's current state."""
+    unsaid = kind in _ENDINGS and row["summary"] != message
     optional = {
         "refs": refs or None,
         "meta": dict(meta) if meta else None,
@@ -98,10 +101,15 @@ def record(
         "proof": proof or None,
         "error": error or None,
         "runner_id": row["runner_id"],
+        "waits": row["waits"] or None,
+        "not_before_ms": row["not_before_ms"] or None,
+        "changes": row["changes"],
     }
     data: dict[str, Any] = {"message": message, "status": row["status"]}
     data["revision"] = row["revision"]
     data.update((name, value) for name, value in optional.items() if value is not None)
+    if unsaid:
+        data["summary"] = row["summary"]
     job = job_id(row["n"])
     tx.append(STREAM, job, kind, data, seq=seq)
     if kind not in QUIET:

@@ -22,6 +22,7 @@ room = Room(
         "holding",
         "longpoll",
         "opening",
+        "past",
         "radar",
         "reading",
         "reporting",

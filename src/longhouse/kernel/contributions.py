@@ -33,8 +33,10 @@ __all__ = [
     "Recognizer",
     "Recoverer",
     "Refusal",
+    "Rewinder",
     "Searchable",
     "TargetResolver",
+    "Then",
     "Tidier",
     "Voucher",
     "always",
@@ -130,6 +132,23 @@ class Searchable(NamedTuple):
     kind: str
     read: Callable[[Any, Any, Any], Iterable[Any]]
     rows: Callable[[Any, int, int], Iterable[int]]
+
+
+class Then(NamedTuple):
+    """A moment of the past: a seq, and the time of the newest row up to it."""
+
+    seq: int
+    now_ms: int
+
+
+class Rewinder(NamedTuple):
+    """How a room derives the rows of its tables at an earlier seq.
+
+    `rows(tx, then)` yields the name of a table and a row of it, from today's rows and the log.
+    """
+
+    tables: frozenset[str]
+    rows: Callable[[Any, Then], Iterable[tuple[str, dict[str, Any]]]]
 
 
 Recoverer = Callable[[Refusal], Iterable[Suggestion]]

@@ -158,6 +158,7 @@ class Registry:
         self.recognizers = tuple(one for room in self.rooms for one in room.recognizers)
         self.clampers = tuple(one for room in self.rooms for one in room.clampers)
         self.searchables = tuple(one for room in self.rooms for one in room.searchables)
+        self.rewinders = tuple(one for room in self.rooms for one in room.rewinders)
         self.provided = {what: one for r in self.rooms for what, one in r.provided.items()}
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}

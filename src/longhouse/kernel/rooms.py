@@ -24,8 +24,10 @@ from longhouse.kernel.contributions import (
     Rebuilder,
     Recognizer,
     Recoverer,
+    Rewinder,
     Searchable,
     TargetResolver,
+    Then,
     Tidier,
     Voucher,
     always,
@@ -49,6 +51,7 @@ ReactionT = TypeVar("ReactionT", bound=Callable[[Any], object])
 RecovererT = TypeVar("RecovererT", bound=Callable[[Any], Iterable[Suggestion]])
 TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])
 TidierT = TypeVar("TidierT", bound=Callable[[Any, Any], object])
+RewoundT = TypeVar("RewoundT", bound=Callable[[Any, Then], Iterable[tuple[str, dict[str, Any]]]])
 RecognizerT = TypeVar("RecognizerT", bound=Recognizer)
 VoucherT = TypeVar("VoucherT", bound=Voucher)
 SearchedT = TypeVar("SearchedT", bound=Callable[[Any, Any, Any], Iterable[Any]])
@@ -81,6 +84,7 @@ class Room:
         self.recognizers: list[Recognizer] = []
         self.clampers: list[Clamper] = []
         self.searchables: list[Searchable] = []
+        self.rewinders: list[Rewinder] = []
         self.provided: dict[str, Callable[..., Any]] = {}
 
     def load(self) -> None:
@@ -315,6 +319,18 @@ class Room:
         def declare(read: SearchedT) -> SearchedT:
             self.searchables.append(Searchable(kind, read, rows))
             return read
+
+        return declare
+
+    def rewinds(self, *tables: str) -> Callable[[RewoundT], RewoundT]:
+        """Register the decorated `(tx, then) -> (table, row)`: these tables as they were then.
+
+        A command whose request is a `PastRequest` reads them with `as_of`.
+        """
+
+        def declare(rows: RewoundT) -> RewoundT:
+            self.rewinders.append(Rewinder(frozenset(tables), rows))
+            return rows
 
         return declare
 

@@ -24,9 +24,11 @@ else:
 
 __all__ = [
     "ANY_TEXT",
+    "AsOf",
     "Draft",
     "Json",
     "Limit",
+    "PastRequest",
     "Request",
     "Result",
     "Seq",
@@ -46,6 +48,7 @@ ANY_TEXT = r"[\s\S]"
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 Limit = Annotated[int, Meta(ge=1, le=500)]
+AsOf = Annotated[int, Meta(ge=0, le=2**53, description="read the state as of this seq")]
 Seq = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -59,6 +62,15 @@ class Request(Value, Generic[ResultT], frozen=True, kw_only=True, forbid_unknown
     `class CreateJob(Request["JobMoved"], …)` tells type checkers what the SDK returns for it; the
     registry checks that it matches the handler's annotation.
     """
+
+
+class PastRequest(Request[ResultT], frozen=True, kw_only=True):
+    """A read that can also be answered as of an earlier seq.
+
+    Its handler then runs in a transaction that sees the tables of all rooms as they were.
+    """
+
+    as_of: AsOf | None = None
 
 
 class Draft:

@@ -130,6 +130,10 @@ FROM tool_frames AS f JOIN log AS l ON l.ws = f.ws AND l.seq = f.seq
 WHERE f.ws = :ws AND f.n = :n AND f.at >= :at
 ORDER BY f.at LIMIT :limit
 
+-- name: frame_upto
+-- The last frame of a task up to a seq.
+SELECT at, seq FROM tool_frames WHERE ws = :ws AND n = :n AND seq <= :upto ORDER BY at DESC LIMIT 1
+
 -- name: op_add
 -- Add a requested operation.
 INSERT INTO tool_ops (ws, n, k, kind, payload, pending, turn, actor)

@@ -22,6 +22,7 @@ room = Room(
         "importing",
         "keeping",
         "opening",
+        "past",
         "policing",
         "reading",
         "retention",

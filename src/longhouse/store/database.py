@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from longhouse.store.fair import FairPool, Rests
+    from longhouse.store.past import Moments
 
 __all__ = ["CHECKS", "FOLLOWERS", "HOUSE", "LONG", "QUICK", "STAGING", "Database", "Way"]
 
@@ -96,6 +97,7 @@ class Database:
         self._background: set[Hashable] = set()
         self._lately: dict[tuple[str, str], float] = {}
         """Until when an owner's work of a kind starts as a long read."""
+        self._moments: Moments | None = None
         self._closed = False
         self.used: Callable[[str, float], object] = lambda _owner, _seconds: None
         """Is told, by any thread, for how long it was busy for an owner."""
@@ -227,6 +229,15 @@ class Database:
         write = Write(workspace, function, call, asks)
         lane, owner = self._lane(workspace), call.by.pays
         return await lane.submit(write, get_running_loop(), owner)  # type: ignore[no-any-return]
+
+    @property
+    def moments(self) -> Moments:
+        """The tables as they were at earlier seqs."""
+        if self._moments is None:
+            from longhouse.store.past import Moments
+
+            self._moments = Moments()
+        return self._moments
 
     def time(self, call: Call) -> int:
         """The time of the call, in milliseconds."""

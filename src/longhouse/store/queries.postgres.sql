@@ -31,3 +31,23 @@ WHERE ws = :ws AND seq > :after AND seq <= :upto
           ORDER BY later.seq LIMIT 1
       ) <= :until, FALSE))
 ORDER BY seq LIMIT :limit
+
+-- name: log_of_subjects
+-- Some subjects' rows of one stream in a stretch of the log, without those of some kinds.
+-- differs because the functions that expand JSON arrays differ.
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
+WHERE ws = :ws AND subject IN (SELECT value FROM jsonb_array_elements_text(CAST(:subjects AS JSONB)) AS s (value))
+  AND seq > :after AND seq <= :upto AND stream = :stream
+  AND kind NOT IN (SELECT value FROM jsonb_array_elements_text(CAST(:without AS JSONB)) AS w (value))
+ORDER BY seq
+
+-- name: log_newest_of_subjects
+-- Some subjects' newest row of one stream up to a seq.
+-- differs because the functions that expand JSON arrays differ.
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
+WHERE ws = :ws AND seq IN (
+    SELECT (SELECT l.seq FROM log AS l
+            WHERE l.ws = :ws AND l.subject = s.value AND l.stream = :stream AND l.seq <= :upto
+              AND (:kind = '' OR l.kind = :kind)
+            ORDER BY l.seq DESC LIMIT 1)
+    FROM jsonb_array_elements_text(CAST(:subjects AS JSONB)) AS s (value))

@@ -23,6 +23,12 @@ _BIND = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)\b")
 _CAST = re.compile(r"\bAS INTEGER\)")
 _COMMENT = re.compile(r"^[ \t]*--.*\n?", re.MULTILINE)
 _INSERT = re.compile(rb"(INSERT INTO \w+\s*\([^()]*\)\s*VALUES\s*)(\([^()']*\))")
+_CUT = re.compile(
+    r"\b(FROM|JOIN) (log|tool_frames)\b( INDEXED BY \w+)?"
+    r"(?: AS (\w+)| (?!(?:WHERE|ON|JOIN|CROSS|LEFT|ORDER|GROUP|LIMIT|UNION|AS)\b)(\w+))?"
+)
+_TABLES = re.compile(r"\b(?:FROM|JOIN)\s+\"?([a-z_]+)")
+_WITHIN = re.compile(r"(?:\bWITH RECURSIVE|,) (\w+) (?:\([^()]*\) )?AS \(")
 _LOG = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE) \"?log\b")
 _NUMBER = re.compile(rb"\$(\d+)")
 _PART = re.compile(r"\{(\w+)\}")
@@ -39,7 +45,17 @@ class Numbered(NamedTuple):
 class Query:
     """One statement: its name, its text per engine, whether it writes or touches the log."""
 
-    __slots__ = ("_postgres", "_times", "about_log", "name", "sqlite", "writes")
+    __slots__ = (
+        "_postgres",
+        "_tables",
+        "_text",
+        "_times",
+        "_upto",
+        "about_log",
+        "name",
+        "sqlite",
+        "writes",
+    )
 
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
@@ -47,6 +63,9 @@ class Query:
         self.writes = not sqlite.startswith("SELECT")
         self.about_log = "log" in sqlite and _LOG.search(sqlite) is not None
         self._postgres: Numbered | str = postgres
+        self._text = postgres
+        self._tables: frozenset[str] | None = None
+        self._upto: Query | None = None
         self._times: dict[int, Query | None] = {}
 
     @property
@@ -55,6 +74,22 @@ class Query:
         if isinstance(self._postgres, str):
             self._postgres = numbered_binds(self._postgres)
         return self._postgres
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables and views that it reads."""
+        if self._tables is None:
+            named = set(_TABLES.findall(self.sqlite)) - set(_WITHIN.findall(self.sqlite))
+            self._tables = frozenset(named - {"json_each", "select"})
+        return self._tables
+
+    @property
+    def upto(self) -> Query:
+        """The same statement on the log up to `:as_of`; itself if it does not read the log."""
+        if self._upto is None:
+            texts = (_CUT.sub(_cut, text) for text in (self.sqlite, self._text))
+            self._upto = Query(self.name, *texts) if _CUT.search(self.sqlite) else self
+        return self._upto
 
     def times(self, count: int) -> Query | None:
         """The statement for `count` rows on PostgreSQL; None unless it is a plain INSERT."""
@@ -140,6 +175,13 @@ def numbered_binds(sql: str) -> Numbered:
         piece if index % 2 else _BIND.sub(number, piece) for index, piece in enumerate(pieces)
     )
     return Numbered(text.encode(), tuple(numbers))
+
+
+def _cut(found: re.Match[str]) -> str:
+    join, table, index, named, also_named = found.groups()
+    upto = "WHERE seq <= CAST(:as_of AS INTEGER)"
+    rows = f"SELECT * FROM {table}{index or ''} {upto}"  # noqa: S608
+    return f"{join} ({rows}) AS {named or also_named or table}"
 
 
 def _times(query: Query, count: int) -> Query | None:

@@ -193,3 +193,18 @@ ORDER BY created_at_ms DESC, token_id LIMIT :limit
 -- Revoke a token, with immediate effect.
 UPDATE tokens SET revoked_at_ms = :now WHERE token_id = :token_id AND revoked_at_ms IS NULL
 RETURNING token_id
+
+-- name: log_actors
+-- When each actor's last row up to a seq was written.
+SELECT actor, MAX(ts_ms) AS ts_ms FROM log
+WHERE ws = :ws AND seq <= :upto AND actor IS NOT NULL GROUP BY actor
+
+-- name: log_subjects
+-- The subjects in a range of names that have rows up to a seq.
+SELECT DISTINCT subject FROM log
+WHERE ws = :ws AND subject >= :first AND subject < :past AND seq <= :upto
+
+-- name: log_of_stream_after
+-- A page of one stream's rows after a seq, oldest first.
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
+WHERE ws = :ws AND stream = :stream AND seq > :after ORDER BY seq LIMIT :limit

@@ -146,7 +146,8 @@ class Tx:
 
     `shared` is common to adjacent calls of the same command in a batch: one may leave what it read
     there for the next. A handler whose result concludes something from rows that a budget may cut
-    sets `rederive`, which concludes it again from the rows that are left.
+    sets `rederive`, which concludes it again from the rows that are left. `as_of` is the seq that a
+    read of the past sees.
     """
 
     __slots__ = (
@@ -154,6 +155,7 @@ class Tx:
         "_sequence",
         "_sequences",
         "actor",
+        "as_of",
         "by",
         "dirty",
         "facts",
@@ -179,8 +181,10 @@ class Tx:
         sequences: Sequences | None = None,
         sequence: Sequence | None = None,
         shared: dict[type, Any] | None = None,
+        as_of: int | None = None,
     ) -> None:
         self._connection = connection
+        self.as_of = as_of
         self._sequences = sequences
         self._sequence = sequence
         self.dirty = False
@@ -221,6 +225,21 @@ class Tx:
     @property
     def writes(self) -> bool:
         return self._sequences is not None
+
+    def rewound(self, to: Callable[[Connection], Any], seq: int, now_ms: int) -> Tx:
+        """The same reader's transaction on the tables as they were at a seq."""
+        past = Tx(
+            to(self._connection),
+            Call(
+                ids=self.ids, actor=self.actor, by=self.by, facts=self.facts, session=self.session
+            ),
+            workspace=self.workspace,
+            ws=self.ws,
+            now_ms=now_ms,
+            as_of=seq,
+        )
+        past.warnings = self.warnings
+        return past
 
     @property
     def now(self) -> str:
@@ -369,6 +388,8 @@ class Tx:
         """The newest seq visible to this transaction."""
         if self._sequence is not None:
             return self._sequence.at
+        if self.as_of is not None:
+            return self.as_of
         return int(self.value(sql.seq_now) or 0)
 
     def warn(self, code: str, message: str, recovery: str | None = None) -> None:

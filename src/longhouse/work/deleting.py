@@ -11,9 +11,9 @@ from longhouse.store.tx import Tx
 from longhouse.work.events import gone_task_ops, happened
 from longhouse.work.leases import guard
 from longhouse.work.lookup import entity_of, is_plan, touch, tree_of
-from longhouse.work.projections import counts, drop_plan, drop_task
+from longhouse.work.projections import counts, depends_on, drop_plan, drop_task
 from longhouse.work.room import sql
-from longhouse.work.steps import opening, remove_steps
+from longhouse.work.steps import opening, remove_steps, rows_of
 from longhouse.work.types.changing import Delete, Deleted
 
 __all__ = ["remove"]
@@ -48,7 +48,7 @@ def _delete_plan(tx: Tx, row: Row) -> Deleted:
         )
     tx.run(sql.plan_delete, plan_id=plan_id)
     drop_plan(tx, row)
-    event = happened(tx, plan_id, "plan_deleted", {"title": row["title"]})
+    event = happened(tx, plan_id, "plan_deleted", {"title": row["title"], "before": {"plan": row}})
     _unfocus(tx, plan_id)
     return Deleted(id=plan_id, kind="plan", revision=row["revision"], event=event)
 
@@ -74,6 +74,7 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
         )
     steps = list(tree_of(tx, task_id).working_order())
     guard(tx, *steps)
+    lost = {"task": row, **rows_of(tx, task_id), "depends_on": depends_on(tx, task_id)}
     for step in steps:
         for query in (sql.step_proofs_delete, sql.step_lease_delete, sql.step_delete):
             tx.run(query, step_id=step.step_id)
@@ -84,7 +85,7 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
         tx,
         task_id,
         "task_deleted",
-        {"title": row["title"], "plan": row["plan_id"]},
+        {"title": row["title"], "plan": row["plan_id"], "before": lost},
         graph=gone_task_ops(task_id, steps),
     )
     _unfocus(tx, task_id)

@@ -11,7 +11,14 @@ from longhouse.store.tx import Tx
 from longhouse.work.closing import close_suggestion
 from longhouse.work.events import happened, task_ops
 from longhouse.work.lookup import entity_of, id_of, is_plan, plan_row, task_row, touch, tree_of
-from longhouse.work.projections import depend, free_dependents, store_plan, store_task
+from longhouse.work.projections import (
+    before,
+    depend,
+    depends_on,
+    free_dependents,
+    store_plan,
+    store_task,
+)
 from longhouse.work.receipts import proofs_of
 from longhouse.work.room import room
 from longhouse.work.states import CLOSED
@@ -30,6 +37,9 @@ __all__ = ["apply_edit", "entity_moved", "move"]
 _TARGET = (*Target.__struct_fields__, "expected_revision")
 
 PLAN_ONLY = ("contract", "contract_data")
+
+_SHOWN = ("title", "priority", "assignee", "domain", "reasoning_mode")
+"""The fields whose new value the event of an edit says; the previous ones it says of all."""
 
 TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
 
@@ -60,22 +70,24 @@ def apply_edit(tx: Tx, row: Row, fields: dict[str, Any]) -> tuple[Row, Event]:
         raise InvalidInput(
             f"{wrong[0]}: a {kind} does not have this field; fix: leave {wrong[0]} out"
         )
-    payload = {"fields": sorted(fields)}
+    payload: dict[str, Any] = {"fields": sorted(fields)}
     if "tags" in fields:
         fields["tags"] = normal_tags(fields["tags"], "tags")
     for name in ("description", "context", "new_domain", "assignee", "contract"):
         if name in fields:
             fields[name] = fields[name] or None
-    if is_plan(row):
-        event = happened(tx, row["plan_id"], "plan_updated", payload)
-        return store_plan(tx, row, **fields), event
-    if "assignee" in fields:
-        payload["assignee"] = fields["assignee"]
-    if "depends_on" in fields:
-        payload["depends_on"] = fields["depends_on"]
-        fields["waits_for"] = depend(tx, row["task_id"], fields.pop("depends_on"))
     if "new_domain" in fields:
         fields["domain"] = fields.pop("new_domain")
+    was = before(row, fields.keys() - {"depends_on"})
+    payload |= {name: fields[name] for name in _SHOWN if name in fields}
+    if is_plan(row):
+        event = happened(tx, row["plan_id"], "plan_updated", {**payload, "before": was})
+        return store_plan(tx, row, **fields), event
+    if "depends_on" in fields:
+        payload["depends_on"] = fields["depends_on"]
+        was["depends_on"] = depends_on(tx, row["task_id"])
+        fields["waits_for"] = depend(tx, row["task_id"], fields.pop("depends_on"))
+    payload["before"] = was
     stored = store_task(tx, row, **fields)
     event = happened(tx, row["task_id"], "task_patched", payload, graph=task_ops(stored))
     return stored, event
@@ -113,9 +125,9 @@ def edit_checklist(tx: Tx, req: EditChecklist) -> EntityMoved:
     if req.advance and req.current is not None:
         raise InvalidInput("current: expected current or advance, not both; fix: advance=true")
     row = touch(tx, _plan(tx, req.plan), req.expected_revision)
-    before = Plan.from_row(row, tx.workspace)
-    items = before.checklist if req.steps is None else req.steps
-    at = before.current if req.current is None else req.current
+    plan = Plan.from_row(row, tx.workspace)
+    items = plan.checklist if req.steps is None else req.steps
+    at = plan.current if req.current is None else req.current
     if req.steps is not None and req.current is None:
         at = min(at, len(items))
     at += req.advance
@@ -129,9 +141,11 @@ def edit_checklist(tx: Tx, req: EditChecklist) -> EntityMoved:
         row,
         checklist=items,
         checklist_at=at,
-        checklist_doc=before.doc if req.doc is None else req.doc or None,
+        checklist_doc=plan.doc if req.doc is None else req.doc or None,
     )
-    event = happened(tx, before.id, "plan_updated", {"current": at, "items": len(items)})
+    was = before(row, ("checklist", "checklist_at", "checklist_doc"))
+    payload = {"current": at, "items": len(items), "before": was}
+    event = happened(tx, plan.id, "plan_updated", payload)
     return entity_moved(tx, stored, event)
 
 
@@ -153,8 +167,9 @@ def set_contract(tx: Tx, req: SetContract) -> EntityMoved:
         )
     row = touch(tx, _plan(tx, req.plan), req.expected_revision)
     fields = {"contract": None, "contract_data": None} if req.clear else given
+    payload = {"cleared": req.clear, "before": before(row, fields)}
     stored = store_plan(tx, row, **fields)
-    event = happened(tx, row["plan_id"], "contract_updated", {"cleared": req.clear})
+    event = happened(tx, row["plan_id"], "contract_updated", payload)
     return entity_moved(tx, stored, event)
 
 

@@ -84,6 +84,8 @@ def happened(
     data: dict[str, Any] = {"payload": payload or {}}
     if path is not None:
         data["path"] = path
+    if step is not None:
+        data["step_id"] = step.step_id
     seq = tx.append(STREAM, entity, kind, data)
     if counted:
         count_event(tx)

@@ -12,14 +12,14 @@ from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.values import Title
-from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.editing import apply_edit
 from longhouse.work.events import happened, step_ops
 from longhouse.work.lookup import entity_of, is_plan, touch
-from longhouse.work.room import room, sql
+from longhouse.work.projections import depends_on
+from longhouse.work.room import room
 from longhouse.work.states import CHECKPOINTS, Checkpoint, Priority, ProofMode, ReasoningMode
-from longhouse.work.steps import change_step, opening
+from longhouse.work.steps import change_step, described, opening
 from longhouse.work.types.changing import Assignee, Domain, Patch, Patched, PatchOp
 from longhouse.work.types.entities import (
     Line,
@@ -80,7 +80,7 @@ def patch(tx: Tx, req: Patch) -> Patched:
         tx,
         step.task_id,
         "step_defined",
-        {"fields": sorted({op.field for op in req.ops})},
+        {"fields": sorted({op.field for op in req.ops}), "before": described(change.step)},
         path=change.path,
         step=step,
         graph=step_ops(step),
@@ -102,7 +102,7 @@ def _patch_entity(tx: Tx, req: Patch) -> Patched:
     row = touch(tx, entity_of(tx, req), req.expected_revision)
     before = {name: row.get(name) for name in _DETAIL_FIELDS}
     before["tags"] = msgspec.json.decode(row["tags"])
-    before["depends_on"] = [] if is_plan(row) else _depends_on(tx, row)
+    before["depends_on"] = [] if is_plan(row) else depends_on(tx, row["task_id"])
     after = _patched(before, req.ops, _DETAIL_FIELDS)
     fields = {name: after[name] for name in {op.field for op in req.ops}}
     if "domain" in fields:
@@ -110,11 +110,6 @@ def _patch_entity(tx: Tx, req: Patch) -> Patched:
     stored, event = apply_edit(tx, row, fields)
     entity = stored["plan_id"] if is_plan(stored) else stored["task_id"]
     return Patched(id=entity, kind="task_detail", revision=stored["revision"], event=event)
-
-
-def _depends_on(tx: Tx, row: Row) -> list[str]:
-    rows = tx.all(sql.dependencies_of, task_id=row["task_id"])
-    return [one["depends_on"] for one in rows]
 
 
 def _step_fields(step: Step, ops: list[PatchOp]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ for, and the event count that step leases expire by. `verify` derives all of it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -23,14 +23,18 @@ from longhouse.work.states import CLOSED, OPEN, RANK
 __all__ = [
     "add_plan",
     "add_task",
+    "before",
     "clock",
     "count_event",
     "counts",
     "depend",
+    "depends_on",
     "differences",
     "drop_plan",
     "drop_task",
+    "encoded",
     "free_dependents",
+    "pages",
     "ready_at",
     "store_plan",
     "store_task",
@@ -40,6 +44,7 @@ __all__ = [
 
 
 _PLACES = 10**12
+_JSON = ("tags", "checklist", "contract_data", "detail", "proof_modes", "confirmed")
 
 _PLAN = (
     "plan_id",
@@ -104,7 +109,7 @@ def drop_plan(tx: Tx, row: Row) -> None:
 
 def store_plan(tx: Tx, row: Row, **fields: Any) -> Row:
     """Store a plan with these fields changed."""
-    changed = {**row, **{name: _encoded(value) for name, value in fields.items()}}
+    changed = {**row, **{name: encoded(value) for name, value in fields.items()}}
     stored = tx.one(sql.plan_set, **{name: changed[name] for name in _PLAN})
     assert stored is not None
     if stored["status"] != row["status"]:
@@ -125,7 +130,7 @@ def drop_task(tx: Tx, row: Row) -> None:
 
 def store_task(tx: Tx, row: Row, **fields: Any) -> Row:
     """Store a task with these fields changed, and update what is derived from it."""
-    changed = {**row, **{name: _encoded(value) for name, value in fields.items()}}
+    changed = {**row, **{name: encoded(value) for name, value in fields.items()}}
     stored = tx.one(
         sql.task_set, ready_at=ready_at(changed), **{name: changed[name] for name in _TASK}
     )
@@ -137,7 +142,16 @@ def store_task(tx: Tx, row: Row, **fields: Any) -> Row:
     return stored
 
 
-def _encoded(value: Any) -> Any:
+def before(row: Row, names: Iterable[str]) -> dict[str, Any]:
+    """The values of columns that are about to change, for the event of the change."""
+    return {
+        name: msgspec.json.decode(row[name]) if name in _JSON and row[name] else row[name]
+        for name in names
+    }
+
+
+def encoded(value: Any) -> Any:
+    """A value as its column holds it."""
     return msgspec.json.encode(value).decode() if isinstance(value, list | tuple | dict) else value
 
 
@@ -191,6 +205,11 @@ def _circle(task_id: str, other: str) -> Conflict:
     )
 
 
+def depends_on(tx: Tx, task_id: str) -> list[str]:
+    """The tasks that a task waits for, done or not."""
+    return [row["depends_on"] for row in tx.all(sql.dependencies_of, task_id=task_id)]
+
+
 def waits_for(tx: Tx, task_id: str) -> list[str]:
     """The open tasks that a task waits for."""
     rows = tx.all(sql.dependencies_of, task_id=task_id)
@@ -211,10 +230,10 @@ _PAGE = 500
 def differences(tx: Tx) -> Iterator[str]:
     """One sentence for each stored value that does not match."""
     counted: Counter[tuple[str, str]] = Counter()
-    for row in _pages(tx, sql.plans_page):
+    for row in pages(tx, sql.plans_page):
         counted["plans", row["status"]] += 1
     wanted: set[tuple[str, int]] = set()
-    for row in _pages(tx, sql.tasks_page):
+    for row in pages(tx, sql.tasks_page):
         counted["tasks", row["status"]] += 1
         counted[row["plan_id"], row["status"]] += 1
         wanted |= {(trait, row["number"]) for trait in traits(row)}
@@ -244,7 +263,8 @@ def _of_task(tx: Tx, row: Row) -> Iterator[str]:
         yield f"{task_id} has the wrong position among ready tasks"
 
 
-def _pages(tx: Tx, query: Query) -> Iterator[Row]:
+def pages(tx: Tx, query: Query) -> Iterator[Row]:
+    """Every row of a query that pages by number."""
     after = 0
     while rows := tx.all(query, after=after, limit=_PAGE):
         yield from rows

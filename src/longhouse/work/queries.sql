@@ -244,11 +244,30 @@ FROM steps s CROSS JOIN step_proofs p
 WHERE s.ws = :ws AND s.task_id = :task_id AND p.ws = s.ws AND p.step_id = s.step_id
 ORDER BY p.seq DESC, p.number LIMIT :limit
 
+-- name: proofs_whole_of_task
+-- All receipts on the steps of a task.
+SELECT p.* FROM steps s CROSS JOIN step_proofs p
+WHERE s.ws = :ws AND s.task_id = :task_id AND p.ws = s.ws AND p.step_id = s.step_id
+ORDER BY p.seq, p.number
+
 -- name: proofs_newest_of_step
 -- The newest receipts on one step.
 SELECT seq, number, step_id, checkpoint, proves, receipt FROM step_proofs
 WHERE ws = :ws AND step_id = :step_id
 ORDER BY seq DESC, number LIMIT :limit
+
+-- name: proofs_after
+-- The receipts recorded after a seq and up to another.
+SELECT * FROM step_proofs WHERE ws = :ws AND seq > :after AND seq <= :upto
+ORDER BY seq, number LIMIT :limit
+
+-- name: steps_page
+-- Steps in order of creation.
+SELECT * FROM steps WHERE ws = :ws AND step_id > :after ORDER BY step_id LIMIT :limit
+
+-- name: dependencies_all
+-- All dependencies between tasks.
+SELECT task_id, depends_on FROM task_dependencies WHERE ws = :ws ORDER BY task_id, depends_on
 
 -- name: lease_get
 -- A step's lease, unless it has expired.

@@ -20,6 +20,7 @@ room = Room(
         "lint",
         "listing",
         "opening",
+        "past",
         "patching",
         "plans",
         "projections",

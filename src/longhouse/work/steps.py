@@ -6,6 +6,7 @@ Every change honors the step's lease.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,10 +37,12 @@ __all__ = [
     "StepChange",
     "add_steps",
     "change_step",
+    "described",
     "moved",
     "must_be_open",
     "opening",
     "remove_steps",
+    "rows_of",
     "steps_from",
 ]
 
@@ -223,6 +226,14 @@ def change_step(tx: Tx, step: Step, **fields: Any) -> Step:
     return now
 
 
+def described(step: Step) -> dict[str, Any]:
+    """What a step says, for the event of a change."""
+    said: dict[str, Any] = msgspec.to_builtins(
+        {"title": step.title, "detail": step.detail, "proof_modes": step.proof_modes}
+    )
+    return said
+
+
 def moved(change: StepChange, step: Step, *events: Event) -> StepMoved:
     return StepMoved(
         task=step.task_id,
@@ -234,10 +245,23 @@ def moved(change: StepChange, step: Step, *events: Event) -> StepMoved:
     )
 
 
+def rows_of(tx: Tx, task_id: str, which: Collection[str] | None = None) -> dict[str, list[Row]]:
+    """The rows of a task's steps, or of some of them, for the event that deletes them."""
+    found = {
+        "steps": tx.all(sql.steps_of_task, task_id=task_id),
+        "proofs": tx.all(sql.proofs_whole_of_task, task_id=task_id),
+    }
+    return {
+        name: [row for row in rows if which is None or row["step_id"] in which]
+        for name, rows in found.items()
+    }
+
+
 def remove_steps(tx: Tx, change: StepChange) -> Event:
     """Delete a step and everything below it; the log keeps its history."""
     gone = [*change.tree.below(change.step.step_id), change.step]
     guard(tx, *gone)
+    lost = rows_of(tx, change.step.task_id, {step.step_id for step in gone})
     for step in gone:
         for query in (sql.step_proofs_delete, sql.step_lease_delete, sql.step_delete):
             tx.run(query, step_id=step.step_id)
@@ -248,7 +272,7 @@ def remove_steps(tx: Tx, change: StepChange) -> Event:
         tx,
         task_id,
         "step_deleted",
-        {"steps": [step.step_id for step in gone]},
+        {"steps": [step.step_id for step in gone], "before": lost},
         path=change.path,
         graph=gone_ops(gone),
     )
@@ -277,7 +301,7 @@ def define(tx: Tx, req: Define) -> StepMoved:
         tx,
         step.task_id,
         "step_defined",
-        {"fields": fields},
+        {"fields": fields, "before": described(change.step)},
         path=change.path,
         step=step,
         graph=step_ops(step),

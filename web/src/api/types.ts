@@ -1208,6 +1208,7 @@ export interface ContextSlice {
 
 /** Show the timeline of a work item. */
 export interface Conversation {
+  as_of?: number | null;
   bead_id: string;
   cursor?: number | null;
   limit?: number;
@@ -2001,6 +2002,7 @@ export interface GateShown {
 
 /** List the plans and tasks of the workspace. */
 export interface GetContext {
+  as_of?: number | null;
   plans_limit?: number;
   plans_cursor?: string | null;
   plans_status?: "ACTIVE" | "CANCELED" | "DONE" | "PARKED" | "TODO" | null;
@@ -2017,6 +2019,7 @@ export interface GetContext {
 
 /** Show what is reserved and which messages wait to be accepted. */
 export interface GetCrewStatus {
+  as_of?: number | null;
   agent?: string | null;
   bead_id?: string | null;
   cursor?: number | null;
@@ -2699,6 +2702,7 @@ export interface Linted {
 
 /** List the identities. */
 export interface ListAgents {
+  as_of?: number | null;
   role?: string | null;
   status?: string | null;
   include_retired?: boolean;
@@ -2763,6 +2767,7 @@ export interface ListHosts {
 
 /** List jobs, newest first; with status=QUEUED, oldest first. */
 export interface ListJobs {
+  as_of?: number | null;
   status?: "CANCELED" | "DONE" | "FAILED" | "QUEUED" | "RUNNING" | null;
   task?: string | null;
   anchor?: string | null;
@@ -2789,6 +2794,7 @@ export interface ListPins {
 
 /** List tasks to work on now. */
 export interface ListReady {
+  as_of?: number | null;
   cursor?: string | null;
   limit?: number;
   plan?: string | null;
@@ -2797,6 +2803,7 @@ export interface ListReady {
 
 /** Show who works on what. */
 export interface ListSessions {
+  as_of?: number | null;
   open_only?: boolean;
   cursor?: string | null;
   limit?: number;
@@ -2819,6 +2826,7 @@ export interface ListTags {
 
 /** List tasks, newest first. */
 export interface ListTasks {
+  as_of?: number | null;
   status?: "cancelled" | "exited" | "failed" | "queued" | "running" | "active" | null;
   agent?: string | null;
   job?: string | null;
@@ -3240,6 +3248,7 @@ export interface OpLogged {
 
 /** Open any record by id or ref. */
 export interface Open {
+  as_of?: number | null;
   id: string;
   limit?: number;
   include_drafts?: boolean;
@@ -3248,6 +3257,7 @@ export interface Open {
 
 /** Read a job and its newest events. */
 export interface OpenJob {
+  as_of?: number | null;
   job: string;
   include_prompt?: boolean;
   include_events?: boolean;
@@ -4649,6 +4659,7 @@ export interface ShowPolicy {
 
 /** Show unfinished jobs, those that need attention first, and optionally reply to one. */
 export interface ShowRadar {
+  as_of?: number | null;
   status?: "CANCELED" | "DONE" | "FAILED" | "QUEUED" | "RUNNING" | null;
   task?: string | null;
   anchor?: string | null;
@@ -5249,6 +5260,7 @@ export interface TaskSnapshot {
 
 /** Get the state of a task by id or name; with `screen`, also what its terminal shows. */
 export interface TaskStatus {
+  as_of?: number | null;
   task_id?: string | null;
   name?: string | null;
   screen?: boolean;

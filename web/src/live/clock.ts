@@ -1,6 +1,6 @@
 // The server's time, and one timer for everything that shows an age.
 import { useContext, useSyncExternalStore } from "react";
-import { PastSeq, usePastTime } from "../past/seq";
+import { PastSeq, usePastTime } from "./past";
 
 const TICK_MS = 1000;
 /** Clocks that differ by less than this are treated as equal. */

@@ -5,7 +5,7 @@
 // Listeners run on a microtask, because animation frames never fire in hidden tabs.
 import { useContext, useMemo, useSyncExternalStore } from "react";
 import type { LogRow as Row } from "../api/types";
-import { PastSeq } from "../past/seq";
+import { PastSeq } from "./past";
 
 export interface LogRow extends Row {
   ref: string;

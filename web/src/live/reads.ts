@@ -6,8 +6,8 @@
 import { useCallback, useContext, useSyncExternalStore } from "react";
 import { type Args, type CallError, type Cmd, call, type Result } from "../api/calls";
 import { session } from "../api/session";
-import { FOLDED, PastSeq } from "../past/seq";
 import { type LogRow, log } from "./log";
+import { PastSeq, REWOUND, thenError } from "./past";
 
 export interface Read<R> {
   data: R | undefined;
@@ -221,10 +221,10 @@ export function forgetReads(): void {
 function entryOf<C extends Cmd>(key: string, cmd: C, args: Args<C>, past: number | null): Entry {
   let entry = entries.get(key);
   if (!entry) {
-    const now = () => call(cmd, { budget_profile: "audit", ...args });
-    const then = async (seq: number) =>
-      (await import("../past/answers")).answer(cmd, args, seq) as Promise<unknown>;
-    entry = new Entry(key, past === null ? now : () => then(past));
+    const read = (moment: object) => call(cmd, { budget_profile: "audit", ...args, ...moment });
+    const then = (as_of: number) =>
+      read({ as_of }).catch((error) => Promise.reject(thenError(error)));
+    entry = new Entry(key, past === null ? () => read({}) : () => then(past));
     entries.set(key, entry);
   }
   return entry;
@@ -238,7 +238,7 @@ export function useRead<C extends Cmd>(
   keeping: Keeping = {},
 ): Read<Result<C>> {
   const shown = useContext(PastSeq);
-  const past = FOLDED.has(cmd) ? shown : null;
+  const past = REWOUND.has(cmd) ? shown : null;
   const when = past === null ? "" : `as of ${past} `;
   const key = args && `${session.get().workspace} ${when}${cmd} ${JSON.stringify(args)}`;
   const entry = key && args ? entryOf(key, cmd, args, past) : null;

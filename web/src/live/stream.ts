@@ -14,8 +14,6 @@ export interface Heard {
 export interface Stretch {
   until: number;
   streams?: readonly string[];
-  /** Of these kinds, only the newest row of each subject is included. */
-  newest?: readonly string[];
 }
 
 /** The server sends something every 15 seconds; a connection silent for this long is dead. */
@@ -32,7 +30,6 @@ export async function* follow(
   const query = new URLSearchParams(workspace ? { workspace } : {});
   if (stretch) query.set("until", String(stretch.until));
   for (const stream of stretch?.streams ?? []) query.append("stream", stream);
-  for (const kind of stretch?.newest ?? []) query.append("newest", kind);
   const dead = new AbortController();
   const end = () => dead.abort();
   let silence = setTimeout(end, DEAD_MS);

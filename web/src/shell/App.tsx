@@ -5,8 +5,8 @@ import { Empty, Link, Waiting } from "../kit/parts";
 import { useStore } from "../kit/store";
 import { moment } from "../kit/times";
 import { log, useLog } from "../live/log";
+import { PastSeq, usePastTime, useReadTime } from "../live/past";
 import { link } from "../live/tabs";
-import { leaving, PastSeq, pastRead, usePastTime } from "../past/seq";
 import styles from "./app.module.css";
 import { Connection } from "./Connection";
 import { Palette } from "./Palette";
@@ -150,8 +150,7 @@ function Past() {
   const seq = usePast();
   const { path } = useRoute();
   const then = usePastTime(seq);
-  const read = useStore(pastRead);
-  useEffect(() => (seq === null ? undefined : () => leaving.stop?.()), [seq]);
+  useReadTime(seq);
   if (seq === null || Number.isNaN(seq)) return null;
   return (
     <section className={styles.past} aria-label="The past">
@@ -160,11 +159,6 @@ function Past() {
         {then > 0 && ` (${moment(then)})`}. Nothing can be changed here.{" "}
         <Link href={href(path, { as_of: null })}>Back to now</Link>
       </p>
-      {read.seq === seq && (
-        <p className="soft small">
-          Reading the log up to this moment: {Math.floor(read.share * 100)}%
-        </p>
-      )}
       <Scrubber past={seq} />
     </section>
   );

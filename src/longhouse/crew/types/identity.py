@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from longhouse.crew.types.entities import Agent, AgentName, AgentToken, Kind, OwnName, Status
-from longhouse.kernel.values import Limit, Request, Result
+from longhouse.kernel.values import Limit, PastRequest, Request, Result
 
 __all__ = [
     "AgentHeartbeat",
@@ -75,7 +75,7 @@ class ShowAgent(Request["AgentShown"], frozen=True, kw_only=True):
     agent: AgentName
 
 
-class ListAgents(Request["AgentPage"], frozen=True, kw_only=True):
+class ListAgents(PastRequest["AgentPage"], frozen=True, kw_only=True):
     """List the identities."""
 
     role: Word | None = None

@@ -23,7 +23,7 @@ from longhouse.crew.types.entities import (
 )
 from longhouse.crew.types.identity import Label
 from longhouse.kernel.changes import ChangedFiles
-from longhouse.kernel.values import Limit, Request, Result, Seq, Value
+from longhouse.kernel.values import Limit, PastRequest, Request, Result, Seq, Value
 
 __all__ = [
     "Adopt",
@@ -97,7 +97,7 @@ class Recommended(Result, frozen=True, kw_only=True):
     candidates: list[Candidate]
 
 
-class GetCrewStatus(Request["CrewStatus"], frozen=True, kw_only=True):
+class GetCrewStatus(PastRequest["CrewStatus"], frozen=True, kw_only=True):
     """Show what is reserved and which messages wait to be accepted."""
 
     agent: AgentName | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.crew.types.entities import Agent, BeadId, Message, ProtocolEvent
-from longhouse.kernel.values import Limit, Request, Result, Seq, Value
+from longhouse.kernel.values import Limit, PastRequest, Request, Result, Seq, Value
 
 __all__ = [
     "Communication",
@@ -31,7 +31,7 @@ SessionState = Literal[
 ]
 
 
-class Conversation(Request["Timeline"], frozen=True, kw_only=True):
+class Conversation(PastRequest["Timeline"], frozen=True, kw_only=True):
     """Show the timeline of a work item."""
 
     bead_id: BeadId
@@ -106,7 +106,7 @@ class Group(Value, frozen=True, kw_only=True):
     health: Literal["active", "warning", "critical", "offline"]
 
 
-class ListSessions(Request["Sessions"], frozen=True, kw_only=True):
+class ListSessions(PastRequest["Sessions"], frozen=True, kw_only=True):
     """Show who works on what."""
 
     open_only: bool = False

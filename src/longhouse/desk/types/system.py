@@ -9,7 +9,7 @@ from msgspec import Meta
 from longhouse.desk.types.status import Defaults
 from longhouse.kernel.delegation import ProjectId, SkillProfile
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Limit, Request, Result, Value
+from longhouse.kernel.values import Limit, PastRequest, Request, Result, Value
 
 __all__ = [
     "BindWorkspace",
@@ -153,7 +153,7 @@ class CommandFound(Result, frozen=True, kw_only=True):
     example_valid_call: dict[str, Any]
 
 
-class Open(Request, frozen=True, kw_only=True):
+class Open(PastRequest, frozen=True, kw_only=True):
     """Open any record by id or ref."""
 
     id: Annotated[

@@ -24,7 +24,7 @@ from longhouse.kernel.delegation import (
     Projects,
 )
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
+from longhouse.kernel.values import Json, Limit, PastRequest, Request, Result, Seq, Title, Value
 
 JobId = Annotated[
     str,
@@ -280,7 +280,7 @@ class UsageShown(Result, frozen=True, kw_only=True):
     count: int
 
 
-class ListJobs(Request["JobList"], frozen=True, kw_only=True):
+class ListJobs(PastRequest["JobList"], frozen=True, kw_only=True):
     """List jobs, newest first; with status=QUEUED, oldest first."""
 
     status: Annotated[Status, also("state", "filter")] | None = None
@@ -290,7 +290,7 @@ class ListJobs(Request["JobList"], frozen=True, kw_only=True):
     cursor: JobId | None = None
 
 
-class OpenJob(Request["JobView"], frozen=True, kw_only=True):
+class OpenJob(PastRequest["JobView"], frozen=True, kw_only=True):
     """Read a job and its newest events."""
 
     job: JobArg

@@ -10,7 +10,7 @@ from longhouse.jobs.states import Status
 from longhouse.jobs.types.jobs import AnchorId, JobId, Message, Refs, RunnerBootstrap, TaskId
 from longhouse.jobs.types.presence import Runners, Waiting
 from longhouse.jobs.values import Attention, JobEvent, JobUsage, RunnerLease
-from longhouse.kernel.values import Request, Result, Value
+from longhouse.kernel.values import PastRequest, Result, Value
 
 __all__ = [
     "Asked",
@@ -39,7 +39,7 @@ class RadarIssue(Value, frozen=True, kw_only=True):
     job_id: str | None = None
 
 
-class ShowRadar(Request["JobRadar"], frozen=True, kw_only=True):
+class ShowRadar(PastRequest["JobRadar"], frozen=True, kw_only=True):
     """Show unfinished jobs, those that need attention first, and optionally reply to one."""
 
     status: Status | None = None

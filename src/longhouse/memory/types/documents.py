@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Text, Title, Value
+from longhouse.kernel.values import AsOf, Json, Limit, Request, Result, Seq, Text, Title, Value
 
 __all__ = [
     "LIMIT_WORDS",
@@ -49,7 +49,6 @@ BranchName = Annotated[str, Meta(min_length=1, max_length=160)]
 """Long enough for the name a deleted branch is kept under; a new name is limited to 128."""
 DocName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\A[^@|\s\x00-\x1f\x7f]+\Z")]
 Format = Annotated[str, Meta(min_length=1, max_length=64)]
-AsOf = Annotated[int, Meta(ge=0, le=2**53, description="read the state as of this seq")]
 TargetId = Annotated[
     str,
     Meta(

@@ -9,7 +9,7 @@ from msgspec import Meta
 from longhouse.kernel.delegation import JOB_ID
 from longhouse.kernel.names import also, holds
 from longhouse.kernel.tool_tasks import TASK_ID, Lifetime, Mode, Status
-from longhouse.kernel.values import Json, Limit, Request, Result, Title, Value
+from longhouse.kernel.values import Json, Limit, PastRequest, Request, Result, Title, Value
 
 __all__ = [
     "RECORDING",
@@ -156,7 +156,7 @@ class ScreenView(Value, frozen=True, kw_only=True, omit_defaults=False):
     alternate: bool
 
 
-class TaskStatus(Request["ToolTaskStatus"], frozen=True, kw_only=True):
+class TaskStatus(PastRequest["ToolTaskStatus"], frozen=True, kw_only=True):
     """Get the state of a task by id or name; with `screen`, also what its terminal shows."""
 
     task_id: ProcessRef | None = None
@@ -169,7 +169,7 @@ class ToolTaskStatus(Result, frozen=True, kw_only=True):
     screen: ScreenView | None = None
 
 
-class ListTasks(Request["TaskList"], frozen=True, kw_only=True):
+class ListTasks(PastRequest["TaskList"], frozen=True, kw_only=True):
     """List tasks, newest first."""
 
     status: Status | Literal["active"] | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["GLOBALS", "Arg", "Command", "Flag", "Shown"]
+__all__ = ["AS_OF", "GLOBALS", "Arg", "Command", "Flag", "Shown"]
 
 
 class Arg(NamedTuple):
@@ -49,6 +49,10 @@ class Flag(NamedTuple):
     @property
     def key(self) -> str:
         return self.name.replace("-", "_")
+
+
+AS_OF = Flag("as-of", "as it was at this seq", "SEQ", kind=int)
+"""The moment of a read that can look back."""
 
 
 class Shown(NamedTuple):

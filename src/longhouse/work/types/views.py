@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, Literal
 from msgspec import Meta
 
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Limit, Request, Result, ResultT, Value
+from longhouse.kernel.values import Limit, PastRequest, Request, Result, ResultT, Value
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.proof import Receipt
 from longhouse.work.states import Status
@@ -102,7 +102,7 @@ class Handoff(Value, frozen=True, kw_only=True):
     risks: list[str]
 
 
-class GetContext(Request["Context"], frozen=True, kw_only=True):
+class GetContext(PastRequest["Context"], frozen=True, kw_only=True):
     """List the plans and tasks of the workspace."""
 
     plans_limit: Annotated[int, Meta(ge=0, le=200)] = 50
@@ -142,7 +142,7 @@ class Context(Result, frozen=True, kw_only=True):
     tasks_pagination: ListPagination
 
 
-class ListReady(Request["Ready"], frozen=True, kw_only=True):
+class ListReady(PastRequest["Ready"], frozen=True, kw_only=True):
     """List tasks to work on now."""
 
     cursor: TaskId | None = None

@@ -1,7 +1,9 @@
 // The fence: who may write to this job now, with which claim and for how long, who could before, and
 // which late writes were refused.
+import { useContext } from "react";
 import type { JobEvent, JobView } from "../../api/types";
 import { Age, Badge, Left, Ref } from "../../kit/parts";
+import { PastSeq } from "../../live/past";
 import styles from "./jobs.module.css";
 
 /** How a claim ended, by the event that ended it. */
@@ -14,8 +16,13 @@ const ENDS: Record<string, string> = {
   canceled: "lost it: the job was canceled",
   held: "came from elsewhere, and waits to be released",
   changes_wait: "finished, but its changes were not applied",
+  applied: "finished it, and its changes were applied",
+  dropped: "finished it, but its changes were dropped",
   requeued: "ended",
 };
+
+/** What the event after pending changes says of them. */
+const SETTLED: Record<string, string> = { completed: "applied", failed: "dropped" };
 
 export function Fence({ view }: { view: JobView }) {
   const { job } = view;
@@ -63,13 +70,14 @@ export function Fence({ view }: { view: JobView }) {
 
 function Holder({ view }: { view: JobView }) {
   const { job } = view;
+  const past = useContext(PastSeq);
   return (
     <dl>
       <dt>Holder</dt>
       <dd>{job.runner}</dd>
       <dt>Claim</dt>
       <dd>{job.revision}</dd>
-      {job.claim_expires_at_ms != null && (
+      {past === null && job.claim_expires_at_ms != null && (
         <>
           <dt>Lease</dt>
           <dd>
@@ -97,6 +105,8 @@ function claimsOf(events: readonly JobEvent[]): { claim: JobEvent; end: JobEvent
     if (event.kind === "claimed" || event.kind === "reclaimed") {
       found.push({ claim: event, end });
       end = event.kind === "reclaimed" ? event : undefined;
+    } else if (event.kind === "changes_wait" && end && SETTLED[end.kind]) {
+      end = { ...end, kind: SETTLED[end.kind] ?? end.kind };
     } else if (event.kind in ENDS) {
       end = event;
     }

@@ -1,9 +1,10 @@
 // The runners with the time left on their leases, how to start one if there is none, and what jobs
 // have cost.
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useContext } from "react";
 import type { RadarRow } from "../../api/types";
 import { Badge, Left, Ref } from "../../kit/parts";
 import { useNow } from "../../live/clock";
+import { PastSeq } from "../../live/past";
 import { ofStreams, useRead } from "../../live/reads";
 import { setParams, useRoute } from "../../shell/router";
 import styles from "./jobs.module.css";
@@ -30,11 +31,12 @@ export function Runners() {
   const spent = useRoute().query.get("spend") !== null;
   const now = useNow();
   const { data } = useRadar();
-  const usage = useRead(
-    "jobs.usage",
-    { by: "day", days: 1 },
-    { touches: ofStreams("jobs"), rest: USAGE_REST_MS },
-  ).data;
+  const past = useContext(PastSeq);
+  // What was used by then is not recorded.
+  const usage = useRead("jobs.usage", past === null ? { by: "day", days: 1 } : null, {
+    touches: ofStreams("jobs"),
+    rest: USAGE_REST_MS,
+  }).data;
   if (!data) return null;
   const runners = [...data.runner_leases.runners, ...data.runner_leases_offline.runners];
   const used = usage?.total;

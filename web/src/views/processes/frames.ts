@@ -1,6 +1,6 @@
 // A process's frames: read by their position in its stream, and followed with the log.
 import { CallError, call } from "../../api/calls";
-import { log } from "../../live/log";
+import { type LogRow, log } from "../../live/log";
 import type { Stream } from "./words";
 
 export interface Frame {
@@ -73,26 +73,41 @@ export async function readOutput(
   };
 }
 
-/** Deliver every frame after one as it arrives, until the last one or until stopped. */
+/** Deliver every frame after one as it arrives, until the last one or until stopped. Rows of the log
+ * are frames: once what was there is read, nothing is asked for that a row has already brought. */
 export function followFrames(
   task: string,
   after: number,
   on: { take: (frames: Frame[]) => Promise<void> | void; over?: () => void; error: Failed },
 ): () => void {
   let at = after;
+  /** The log's row of the newest frame that is known; 0 until the frames were read up to now. */
+  let known = 0;
   let busy = false;
   let again = true;
   let stopped = false;
-  const go = async () => {
-    if (busy) return;
+  const take = async (frames: Frame[]) => {
+    if (frames.length > 0) await on.take(frames);
+    at = frames.at(-1)?.seq ?? at;
+    known = rowOf(frames.at(-1)) || known;
+  };
+  const go = async (fresh: readonly LogRow[] = []) => {
+    if (busy) {
+      again = true;
+      return;
+    }
     busy = true;
     try {
+      if (fresh.length > 0 && known > 0 && !again) {
+        const frames = framesOf(fresh, at);
+        await take(frames);
+        if (frames.some(isLast)) return stop();
+      } else again = true;
       while (again && !stopped) {
         again = false;
         const page = await readFrames(task, at);
         if (stopped) return;
-        if (page.frames.length > 0) await on.take(page.frames);
-        at = page.frames.at(-1)?.seq ?? at;
+        await take(page.frames);
         again ||= page.more;
         on.error(undefined);
         if (page.over) return stop();
@@ -104,9 +119,11 @@ export function followFrames(
     }
   };
   const unwatch = log.watch((fresh) => {
-    if (fresh.length > 0 && !fresh.some((row) => row.subject === task)) return;
-    again = true;
-    void go();
+    const mine = fresh.filter((row) => row.subject === task && row.stream === "processes");
+    if (fresh.length > 0 && mine.length === 0) return;
+    const news = mine.filter((row) => row.seq > known);
+    if (mine.length > 0 && known > 0 && news.length === 0) return;
+    void go(news.some((row) => row.clipped) ? [] : news);
   });
   const stop = () => {
     stopped = true;
@@ -115,6 +132,26 @@ export function followFrames(
   };
   void go();
   return stop;
+}
+
+/** The row of the log that a frame is. */
+function rowOf(frame: Frame | undefined): number {
+  return Number(frame?.id.split("@")[1] ?? 0);
+}
+
+/** Consecutive rows of a process as the frames that follow one. */
+export function framesOf(rows: readonly LogRow[], after: number): Frame[] {
+  return rows.map((row, index) => ({
+    ...(row.data as Partial<Frame>),
+    id: row.ref,
+    seq: after + 1 + index,
+    type: row.kind,
+    timestamp_ms: row.ts_ms,
+  }));
+}
+
+function isLast(frame: Frame): boolean {
+  return frame.type === "tool_task_status" && ENDED.includes(String(frame.status));
 }
 
 type Failed = (error: CallError | undefined) => void;

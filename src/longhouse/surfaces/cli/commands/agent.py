@@ -12,7 +12,7 @@ from longhouse.surfaces.cli.checkout import checkout_root, place, uncommitted_fi
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import as_agent, forget
 from longhouse.surfaces.cli.render import flat, local_time, many, table
-from longhouse.surfaces.cli.spec import Command, Flag, Shown
+from longhouse.surfaces.cli.spec import AS_OF, Command, Flag, Shown
 
 STATUSES = ("idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead")
 CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
@@ -154,8 +154,10 @@ def _changes(found: dict[str, Any], more: int) -> Iterator[str]:
         yield f"recorded: {found['ref']}"
 
 
-def status(cli: Cli, agent: str | None = None, bead: str | None = None) -> Shown:
-    found = cli.call("agents.status", agent=agent, bead_id=bead)
+def status(
+    cli: Cli, agent: str | None = None, bead: str | None = None, as_of: int | None = None
+) -> Shown:
+    found = cli.call("agents.status", agent=agent, bead_id=bead, as_of=as_of)
     return Shown(found, _holdings(found))
 
 
@@ -322,6 +324,7 @@ command = Command(
                 Flag("include-retired", "include retired agents"),
                 _LIMIT,
                 Flag("cursor", "continue after this name", "NAME"),
+                AS_OF,
             ],
             calls="agents.list",
             show=show_list,
@@ -447,7 +450,7 @@ command = Command(
         Command(
             "status",
             "Show reservations and messages still to be accepted",
-            flags=[Flag("agent", "only this agent's", "NAME"), _BEAD],
+            flags=[Flag("agent", "only this agent's", "NAME"), _BEAD, AS_OF],
             run=status,
             calls="agents.status",
         ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import flat
-from longhouse.surfaces.cli.spec import Command, Flag, Shown
+from longhouse.surfaces.cli.spec import AS_OF, Command, Flag, Shown
 
 
 def run(
@@ -97,7 +97,7 @@ command = Command(
         Flag("text", "only nodes with these words", "WORDS"),
         Flag("limit", "how many nodes (default: 50)", "N", kind=int),
         Flag("cursor", "continue below this seq", "SEQ", kind=int),
-        Flag("as-of", "as it was at this seq", "SEQ", kind=int),
+        AS_OF,
     ],
     run=run,
     calls="graph.query",

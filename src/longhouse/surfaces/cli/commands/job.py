@@ -15,7 +15,7 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, fields, flat, table
 from longhouse.surfaces.cli.speaking import in_prose, why_it_waits
-from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+from longhouse.surfaces.cli.spec import AS_OF, Arg, Command, Flag, Shown
 
 STATUSES = ("QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED")
 JOB = Arg("job", "the job, such as JOB-001")
@@ -232,6 +232,7 @@ command = Command(
                 Flag("anchor", "only jobs of this anchor", "ANCHOR"),
                 Flag("limit", "how many (default: 25)", "N", kind=int),
                 Flag("cursor", "continue after this job", "JOB"),
+                AS_OF,
             ],
             calls="jobs.list",
             show=show_list,
@@ -243,6 +244,7 @@ command = Command(
             flags=[
                 Flag("include-prompt", "include the prompt"),
                 Flag("max-events", "how many events (default: 10)", "N", kind=int),
+                AS_OF,
             ],
             calls="jobs.open",
             show=show_one,

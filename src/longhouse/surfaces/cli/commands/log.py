@@ -8,7 +8,7 @@ from typing import Any
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, flat
-from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+from longhouse.surfaces.cli.spec import AS_OF, Arg, Command, Flag, Shown
 
 
 def run(cli: Cli, ref: str | None = None, **page: Any) -> Shown:
@@ -54,7 +54,7 @@ command = Command(
     flags=[
         Flag("limit", "how many to show (default: 20)", "N", kind=int),
         Flag("cursor", "continue below this seq", "SEQ", kind=int),
-        Flag("as-of", "as it was at this seq", "SEQ", kind=int),
+        AS_OF,
     ],
     run=run,
     calls="vcs.log",

@@ -7,7 +7,7 @@ from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import fields, view
-from longhouse.surfaces.cli.spec import Arg, Command, Flag
+from longhouse.surfaces.cli.spec import AS_OF, Arg, Command, Flag
 
 
 def show(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
@@ -34,6 +34,7 @@ command = Command(
     flags=[
         Flag("limit", "how many events to show", "N", kind=int),
         Flag("include-drafts", "include what is usually left out, such as a job's prompt"),
+        AS_OF,
     ],
     calls="open",
     show=show,

@@ -8,7 +8,7 @@ from typing import Any
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.processes import line_of
 from longhouse.surfaces.cli.render import ago, table
-from longhouse.surfaces.cli.spec import Command, Flag, Shown
+from longhouse.surfaces.cli.spec import AS_OF, Command, Flag, Shown
 
 _COLUMNS = ("id", "status", "name", "pid", "ports", "started", "command")
 
@@ -59,6 +59,7 @@ command = Command(
         Flag("job", "only processes of this job", "JOB"),
         Flag("limit", "how many", "N", kind=int),
         Flag("cursor", "continue after this process", "PROC"),
+        AS_OF,
     ],
     run=run,
     calls="tool.task_list",

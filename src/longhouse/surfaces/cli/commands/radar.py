@@ -12,7 +12,7 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, many, table
 from longhouse.surfaces.cli.speaking import why_it_waits
-from longhouse.surfaces.cli.spec import Command, Flag, Shown
+from longhouse.surfaces.cli.spec import AS_OF, Command, Flag, Shown
 
 PAUSE_S = 1.0
 _COLUMNS = ("", "job", "status", "runner", "updated", "title")
@@ -114,6 +114,7 @@ command = Command(
         Flag("task", "only jobs of this task", "TASK"),
         Flag("anchor", "only jobs of this anchor", "ANCHOR"),
         Flag("limit", "how many jobs (default: 25)", "N", kind=int),
+        AS_OF,
     ],
     run=run,
     calls="jobs.radar",

@@ -7,7 +7,7 @@ from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import flat, many
-from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+from longhouse.surfaces.cli.spec import AS_OF, Arg, Command, Flag, Shown
 from longhouse.surfaces.cli.task_views import (
     bar,
     list_lines,
@@ -126,9 +126,12 @@ def list_tasks(
     after: str | None = None,
     limit: int | None = None,
     ready: bool = False,
+    as_of: int | None = None,
 ) -> Shown:
     if ready:
-        found = cli.call("tasks.ready", plan=plan, assignee=who, cursor=after, limit=limit)
+        found = cli.call(
+            "tasks.ready", plan=plan, assignee=who, cursor=after, limit=limit, as_of=as_of
+        )
         page = {**found, "tasks_pagination": {"next_cursor": found.get("next_cursor")}}
         return Shown(found, list(list_lines(cli, page)))
     found = cli.call(
@@ -141,6 +144,7 @@ def list_tasks(
         tags=tag or [],
         tasks_cursor=after,
         tasks_limit=limit,
+        as_of=as_of,
     )
     return Shown(found, list(list_lines(cli, found)))
 
@@ -304,6 +308,7 @@ command = Command(
                 Flag("tag", "only with this tag; may be repeated", "TAG", many=True, field="tags"),
                 Flag("limit", "how many", "N", kind=int, field="tasks_limit"),
                 Flag("after", "continue after this task", "TASK", field="tasks_cursor"),
+                AS_OF,
             ],
             run=list_tasks,
             calls="tasks.context",

@@ -1,0 +1,1 @@
+"""Reads as of an earlier seq."""
