@@ -113,7 +113,9 @@ def test_define_replaces_and_normalises(lh: Lh) -> None:
     assert moved["step"]["title"] == "A"
     detail = moved["step"]["detail"]
     assert detail == {"success_criteria": ["a is done"], "tests": ["t"], "blockers": ["key"]}
-    assert moved["event"]["payload"] == {"fields": ["blockers", "tests", "title"]}
+    said = moved["event"]["payload"]
+    assert said["fields"] == ["blockers", "tests", "title"]
+    assert said["before"]["title"] == "a"
     assert lh("tasks.radar", task=task)["radar"]["blockers"] == ["key"]
     assert lh.refused("tasks.define", task=task)["code"] == "INVALID_INPUT"
 
@@ -217,7 +219,8 @@ def test_the_details_of_a_task_and_plan_are_patched_the_same_way(lh: Lh) -> None
 def test_an_edit_says_what_it_changed_and_an_empty_text_clears(lh: Lh) -> None:
     task = new_task(lh, "a", assignee="amber-otter", description="why")
     moved = lh("tasks.edit", task=task, assignee="", description="", tags=[" B ", "a", "b"])
-    changed = {"fields": ["assignee", "description", "tags"], "assignee": None}
+    changed: dict[str, Any] = {"fields": ["assignee", "description", "tags"], "assignee": None}
+    changed["before"] = {"assignee": "amber-otter", "description": "why", "tags": []}
     assert moved["event"]["payload"] == changed
     assert moved["task"]["tags"] == ["a", "b"]
     assert moved["task"].keys() & {"assignee", "description"} == set()

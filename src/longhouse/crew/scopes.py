@@ -45,6 +45,11 @@ class FileScope(Value, frozen=True, kw_only=True):
             return "/*" if self.below else "/"
         return self.path[1:] + ("/*" if self.below else "")
 
+    @classmethod
+    def of(cls, text: str) -> FileScope:
+        """The scope that is written so."""
+        return cls(path="/" + text.removesuffix("/*").removeprefix("/"), below=text.endswith("/*"))
+
 
 def normalise(
     text: str,

@@ -12,7 +12,9 @@ from longhouse.crew.agents import agents_named
 from longhouse.crew.facts import CrewFacts
 from longhouse.crew.items import WorkItem, source
 from longhouse.crew.protocol import event_from
+from longhouse.crew.reservations import scope_of
 from longhouse.crew.room import binds, room, sql
+from longhouse.crew.scopes import FileScope, overlap
 from longhouse.crew.types.entities import Agent
 from longhouse.crew.types.sessions import (
     Communication,
@@ -31,11 +33,13 @@ from longhouse.store.tx import LogRow, Tx
 __all__ = [
     "groups",
     "session_state",
+    "stands",
 ]
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 INCURSIONS = 10
+MOST_HELD = 500
 UNCATEGORIZED = Epic(id="uncategorized", title="Uncategorized")
 
 
@@ -63,19 +67,36 @@ def sessions(tx: Tx, req: ListSessions) -> Sessions:
         for part in binds(item.id for item in shown)
         for row in tx.all(sql.talk_of, **part)
     }
-    recent = tx.all(sql.incursions_newest, limit=INCURSIONS)
+    recent = [
+        LogRow.from_row(row)
+        for row in tx.all(sql.incursions_newest, limit=INCURSIONS)
+        if row["ts_ms"] > tx.now_ms - DAY_MS
+    ]
     return Sessions(
         sessions=[_card(tx, i, owners.get(i.assignee or ""), talk.get(i.id)) for i in shown],
         agents=[owners[name] for name in sorted(owners)],
         groups=groups(list(owners.values())),
-        incursions=[
-            event_from(LogRow.from_row(row)) for row in recent if row["ts_ms"] > tx.now_ms - DAY_MS
-        ],
+        incursions=[event_from(row) for row in recent],
+        incursions_over=[row.ref for row in recent if not stands(tx, row)],
         stale_minutes=tx.facts.of(CrewFacts).stale_minutes,
         count=len(shown),
         has_more=more,
         next_cursor=shown[-1].id if more else None,
     )
+
+
+def stands(tx: Tx, incursion: LogRow) -> bool:
+    """Whether the owner still holds what was in the way."""
+    wanted = FileScope.of(incursion.data["scope"] or "")
+    held = tx.all(
+        sql.reservations_live_of_agent,
+        agent_id=incursion.data["to_agent"],
+        bead_id=None,
+        now=tx.now_ms,
+        before=incursion.seq,
+        limit=MOST_HELD,
+    )
+    return any(overlap(wanted, scope_of(row)) != "disjoint" for row in held)
 
 
 def _card(tx: Tx, item: WorkItem, owner: Agent | None, talk: Row | None) -> SessionCard:

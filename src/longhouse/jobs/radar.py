@@ -34,7 +34,7 @@ from longhouse.jobs.types.radar import (
     ShowRadar,
     Unapplied,
 )
-from longhouse.jobs.values import JobEvent, RunnerLease, attention_of, job_id
+from longhouse.jobs.values import Attention, JobEvent, RunnerLease, attention_of, job_id
 from longhouse.jobs.waiting import Prospects
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
@@ -181,13 +181,18 @@ def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
     marks = {row["n"]: attention_of(row, tx.now_ms) for row in rows}
     asking = [row for row in rows if marks[row["n"]].needs_manager]
     questions = [tx.ask(log_sql.log_one, seq=row["last_question_seq"]) for row in asking]
+    causes = {row["n"]: _cause(row, marks[row["n"]]) for row in rows}
+    begins = [tx.ask(log_sql.log_time, upto=seq) for seq in causes.values() if seq]
     marked = [row["n"] for row in rows if marks[row["n"]].marker]
     waiting = [tx.ask(sql.after_this_in_all, n=n) for n in marked]
     prospects = Prospects(tx)
-    answers = iter(tx.answers([*events, *leases, *questions, *waiting]))
+    answers = iter(tx.answers([*events, *leases, *questions, *begins, *waiting]))
     found = list(islice(answers, len(rows)))
     states = {runner: _state(tx, held) for runner, held in zip(holders, answers, strict=False)}
     asked = dict(zip((r["n"] for r in asking), answers, strict=False))
+    began = {
+        n: at[0]["ts_ms"] for n, at in zip((n for n in causes if causes[n]), answers, strict=False)
+    }
     frees = {n: counted[0]["frees"] for n, counted in zip(marked, answers, strict=True)}
     return [
         msgspec.structs.replace(
@@ -195,6 +200,7 @@ def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
                 tx, row, last[0], states.get(row["runner_id"]), quiet_after_s, asked.get(row["n"])
             ),
             frees=frees.get(row["n"], 0),
+            since_ms=began.get(row["n"]) or _lapsed(row, marks[row["n"]]),
             waiting=prospects.why(row),
         )
         for row, last in zip(rows, found, strict=True)
@@ -233,6 +239,21 @@ def _row(
         yours=may_lead(tx, row),
         changes=_unapplied(job, row["changes"]) if row["changes"] else None,
     )
+
+
+def _cause(row: Row, attention: Attention) -> int:
+    """The seq of the event by which a job came to need attention; 0 if there is none."""
+    if attention.needs_manager:
+        return int(row["last_question_seq"])
+    if row["status"] == "FAILED":
+        return int(row["last_seq"])
+    if attention.needs_proof:
+        return int(row["last_proof_gate_seq"])
+    return int(row["last_error_seq"]) if attention.has_error else 0
+
+
+def _lapsed(row: Row, attention: Attention) -> int | None:
+    return int(row["claim_expires_at_ms"]) if attention.stale else None
 
 
 def _asked(tx: Tx, job: Row, row: Row) -> Asked:

@@ -3764,6 +3764,7 @@ export interface RadarRow {
   yours?: boolean;
   frees?: number;
   updated_at_ms: number;
+  since_ms?: number | null;
   quiet_s?: number | null;
   last?: Last | null;
   holds?: string[];
@@ -4482,6 +4483,7 @@ export interface Sessions {
   agents: Agent[];
   groups: Group[];
   incursions: ProtocolEvent[];
+  incursions_over?: string[];
   stale_minutes: number;
   count: number;
   has_more: boolean;

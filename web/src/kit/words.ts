@@ -13,6 +13,32 @@ export function actWords(kind: string): string {
   return sentence(SAID[kind] ?? kind.replaceAll("_", " ").toLowerCase());
 }
 
+/** What an event says was changed in a plan or task: "priority high, was medium". */
+export function changeWords(payload: { [name: string]: unknown } | undefined): string {
+  const said = payload ?? {};
+  const before = (said["before"] ?? {}) as { [name: string]: unknown };
+  if (typeof said["status"] === "string" && "previous" in said) {
+    return `status ${plain(said["status"])}, was ${plain(said["previous"])}`;
+  }
+  const fields = (said["fields"] ?? []) as string[];
+  return fields
+    .map((field) => {
+      const name = field.replace(/^new_/, "");
+      const words = name.replaceAll("_", " ");
+      if (!(name in said)) return words;
+      const now = `${words} ${plain(said[name])}`;
+      return name in before ? `${now}, was ${plain(before[name])}` : now;
+    })
+    .join("; ");
+}
+
+/** A value of a field as people say it. */
+function plain(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "none";
+  const text = Array.isArray(value) ? value.join(", ") : String(value);
+  return /^[A-Z_]+$/.test(text) ? text.replaceAll("_", " ").toLowerCase() : text;
+}
+
 /** The text with its first letter capitalized. */
 export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

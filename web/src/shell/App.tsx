@@ -15,6 +15,7 @@ import { Scrubber } from "./Scrubber";
 import { SignIn } from "./SignIn";
 import { Shortcuts, useShortcuts } from "./shortcuts";
 import { flipTheme } from "./theme";
+import { Undo } from "./Undo";
 import { VIEWS, viewAt } from "./views";
 import { Watcher } from "./Watcher";
 import { Workspaces } from "./Workspaces";
@@ -111,6 +112,7 @@ function House() {
           </Suspense>
         </main>
       </div>
+      <Undo />
       <Watcher />
       {palette && <Palette onClose={() => showPalette(false)} />}
       {help && <Shortcuts onClose={() => showHelp(false)} />}

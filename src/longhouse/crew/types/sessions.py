@@ -119,6 +119,8 @@ class Sessions(Result, frozen=True, kw_only=True):
     agents: list[Agent]
     groups: list[Group]
     incursions: list[ProtocolEvent]
+    incursions_over: list[str] = []
+    """The refs of those incursions whose reservation has ended since."""
     stale_minutes: int
     count: int
     has_more: bool

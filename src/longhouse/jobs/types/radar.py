@@ -105,6 +105,8 @@ class RadarRow(Value, frozen=True, kw_only=True):
     frees: int = 0
     """How many queued jobs wait for this one, directly or not; set if it needs attention."""
     updated_at_ms: int
+    since_ms: int | None = None
+    """Since when it needs attention: the time of its question, error or failure."""
     quiet_s: int | None = None
     """How long a running job has sent only heartbeats; set once that reaches `stale_after_s`."""
     last: Last | None = None

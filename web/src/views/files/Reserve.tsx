@@ -193,7 +193,7 @@ function Form(props: { me: Person; text: string; mode: Reservation["mode"]; take
         type="submit"
         className="button"
         data-kind="main"
-        disabled={pending?.state === "sending"}
+        disabled={pending?.state === "sending" || pending?.state === "waiting"}
       >
         {takes ? "Take over for an hour" : "Reserve for an hour"}
       </button>

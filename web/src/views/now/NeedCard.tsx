@@ -32,7 +32,7 @@ export function NeedCard({ need, act: done }: { need: Need; act: Act | undefined
   if (done && done.state !== "refused") {
     return (
       <p className={`card ${styles.settled}`} role="status">
-        {done.state === "sending" ? `${done.said}…` : done.said}
+        {done.said}
       </p>
     );
   }

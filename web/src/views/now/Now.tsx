@@ -1,9 +1,10 @@
 // The first view: what needs the user, what the agents are doing, and what happened since last time.
-import { useMemo } from "react";
+import { useMemo, useRef, useState } from "react";
 import { session } from "../../api/session";
 import { Empty, Waiting } from "../../kit/parts";
 import { useStore } from "../../kit/store";
 import { Crew } from "./Crew";
+import { useHeldOrder } from "./heldOrder";
 import { NeedCard } from "./NeedCard";
 import { useNeeds } from "./needs";
 import styles from "./now.module.css";
@@ -11,10 +12,21 @@ import { Since } from "./Since";
 
 const MOST_SHOWN = 30;
 
+/** Whether the user is at work in the list: a control in it has the focus, or a draft is open. */
+function isUsed(list: HTMLElement | null): boolean {
+  if (!list) return false;
+  const boxes = [...list.querySelectorAll("textarea")];
+  return list.contains(document.activeElement) || boxes.some((box) => box.value.trim() !== "");
+}
+
 export default function Now() {
   const { workspace } = useStore(session);
   const { all, pending, ready } = useNeeds();
-  const shown = useMemo(() => all.slice(0, MOST_SHOWN), [all]);
+  const [held, hold] = useState(false);
+  const list = useRef<HTMLUListElement>(null);
+  const ordered = useHeldOrder(all, held);
+  const shown = useMemo(() => ordered.slice(0, MOST_SHOWN), [ordered]);
+  const look = () => hold(isUsed(list.current));
   const open = all.filter((need) => pending.get(need.subject)?.state !== "done").length;
   return (
     <>
@@ -35,7 +47,14 @@ export default function Now() {
               here. Those that unblock the most come first.
             </Empty>
           )}
-          <ul className={styles.needs}>
+          {/* Cards keep their places while the user works in one. */}
+          <ul
+            ref={list}
+            className={styles.needs}
+            onFocus={look}
+            onBlur={() => setTimeout(look)}
+            onInput={look}
+          >
             {shown.map((need) => (
               <li key={need.id} data-stop className="arrive">
                 <NeedCard need={need} act={pending.get(need.subject)} />

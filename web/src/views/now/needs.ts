@@ -1,6 +1,7 @@
 // What needs the user, from every room, kept current with the log.
 import { useMemo } from "react";
 import { usePerson } from "../../api/person";
+import type { ProtocolEvent, Sessions } from "../../api/types";
 import { type Act, usePending } from "../../live/acts";
 import type { LogRow } from "../../live/log";
 import { ofStreams, useRead } from "../../live/reads";
@@ -30,10 +31,16 @@ export function useNeeds(): Needs {
   const at = Math.min(jobs.at, failed.at, crew.at);
   const pending = usePending(at);
   const all = useMemo(
-    () => rank(jobs.data, failed.data, crew.data, sessions.data?.incursions ?? [], me),
+    () => rank(jobs.data, failed.data, crew.data, standing(sessions.data), me),
     [jobs.data, failed.data, crew.data, sessions.data, me],
   );
   return { all, pending, ready: Boolean(jobs.data && crew.data) };
+}
+
+/** The conflicts that are not over. */
+function standing(sessions: Sessions | undefined): ProtocolEvent[] {
+  const over = new Set(sessions?.incursions_over ?? []);
+  return (sessions?.incursions ?? []).filter((one) => !over.has(one.ref));
 }
 
 /** Whether a row may change which jobs have failed: a job failed or was requeued. */

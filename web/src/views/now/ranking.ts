@@ -67,7 +67,8 @@ function recent(ms: number): boolean {
 }
 
 function ofJob(job: RadarRow): Need[] {
-  const base = { subject: job.id, since: job.updated_at_ms, frees: job.frees ?? 0 };
+  const since = job.since_ms ?? job.updated_at_ms;
+  const base = { subject: job.id, since, frees: job.frees ?? 0 };
   const weigh = (kind: Need["kind"]) => WEIGHT[kind] + FREED * base.frees;
   const { attention } = job;
   if (job.question) {

@@ -12,7 +12,10 @@ export function Decision({ task }: { task: TaskView }) {
     denied ? { task_id: task.task_id, limit: 8 } : null,
   );
   const frames = (data?.frames ?? []) as unknown as Frame[];
-  const decided = frames.find((frame) => frame.type === "tool_policy_decided");
+  // The server and the runner each decide: what one allowed does not explain what the other refused.
+  const decided = frames.find(
+    (frame) => frame.type === "tool_policy_decided" && frame.decision === "deny",
+  );
   return (
     <div className={styles.why} role="note" aria-label="Why it failed">
       <p>

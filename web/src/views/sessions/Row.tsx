@@ -3,7 +3,7 @@ import type { Person } from "../../api/person";
 import { useMay } from "../../api/roles";
 import type { Message, Moment, ProtocolEvent } from "../../api/types";
 import { Age, Badge, Incursion, Link, Ref, Text, type Tone } from "../../kit/parts";
-import { actWords, sentence, stepWords } from "../../kit/words";
+import { actWords, changeWords, sentence, stepWords } from "../../kit/words";
 import { type Act, act } from "../../live/acts";
 import { href, route } from "../../shell/router";
 import styles from "./sessions.module.css";
@@ -92,12 +92,12 @@ function Detail({ moment }: { moment: Moment }) {
     payload?: {
       job?: string;
       note?: string;
-      fields?: string[];
       assignee?: string;
       status?: string;
+      [name: string]: unknown;
     };
   };
-  const { job, note, fields, assignee, status } = data.payload ?? {};
+  const { job, note, assignee, status } = data.payload ?? {};
   if (data.scope) return <code>{data.scope}</code>;
   if (data.files) return <code>{data.files.map((file) => file.path).join(", ")}</code>;
   if (job) {
@@ -107,9 +107,10 @@ function Detail({ moment }: { moment: Moment }) {
       </span>
     );
   }
+  const changed = changeWords(data.payload);
+  if (changed) return <span>{changed}</span>;
   if (assignee) return <span>assigned to {assignee}</span>;
   if (status) return <span>{status.toLowerCase()}</span>;
-  if (fields) return <span>{fields.join(", ").replaceAll("_", " ")}</span>;
   return data.path ? <span>{stepWords(data.path)}</span> : null;
 }
 
@@ -158,7 +159,7 @@ function Protocol({ event }: { event: ProtocolEvent }) {
       <p>
         <Incursion event={event} />.{" "}
         {said.incursion_kind === "exact" ? "Both scopes are the same" : "The scopes overlap"}, and
-        the holder is {said.owner_liveness}.{" "}
+        the holder is {(said.owner_liveness ?? "").toLowerCase()}.{" "}
         <span className="soft">{sentence(said.resolution_hint ?? "")}.</span>
       </p>
     );

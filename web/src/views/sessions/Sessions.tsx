@@ -93,7 +93,9 @@ export default function Sessions() {
             key={item}
             id={item}
             card={cards.find((card) => card.id === item)}
-            incursions={data?.incursions.filter((one) => one.bead_id === item) ?? []}
+            incursions={(data?.incursions ?? []).filter(
+              (one) => one.bead_id === item && !data?.incursions_over?.includes(one.ref),
+            )}
             back={href("/sessions", { all: all ? "yes" : null })}
           />
         )

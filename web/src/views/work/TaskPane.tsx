@@ -1,9 +1,10 @@
 // One task: its steps with their proof and what is missing, its jobs, and its history.
 import { useMay } from "../../api/roles";
 import type { EntityOpened, Task } from "../../api/types";
+import { Pick } from "../../kit/Pick";
 import { Age, Badge, Link, Ref, Refused, Text, Waiting } from "../../kit/parts";
 import { Pane, PaneHead } from "../../kit/Split";
-import { actWords, stepWords, withoutMarks } from "../../kit/words";
+import { actWords, changeWords, stepWords, withoutMarks } from "../../kit/words";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, useRoute } from "../../shell/router";
@@ -63,43 +64,22 @@ function Head({ opened }: { opened: EntityOpened }) {
       {task.description && <Text>{task.description}</Text>}
       <div className="row small">
         {may("tasks.complete") && (
-          <label className="row">
-            <span className="soft">Status</span>
-            <select
-              className={styles.choice}
-              value={task.status}
-              onChange={(event) => {
-                const status = event.target.value as Task["status"];
-                act("tasks.complete", task.id, "Status changed", { task: task.id, status }).catch(
-                  () => {},
-                );
-              }}
-            >
-              {Object.entries(STATES).map(([value, [words]]) => (
-                <option key={value} value={value}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Pick
+            label="Status"
+            className={styles.choice}
+            value={task.status}
+            all={Object.entries(STATES).map(([value, [words]]) => [value, words] as const)}
+            onPick={(status) => void move(task, status as Task["status"]).catch(() => {})}
+          />
         )}
         {may("tasks.edit") ? (
-          <label className="row">
-            <span className="soft">Assignee</span>
-            <select
-              className={styles.choice}
-              value={task.assignee ?? ""}
-              onChange={(event) => {
-                const assignee = event.target.value || null;
-                act("tasks.edit", task.id, "Assigned", { task: task.id, assignee }).catch(() => {});
-              }}
-            >
-              {!task.assignee && <option value="">unassigned</option>}
-              {names.map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
+          <Pick
+            label="Assignee"
+            className={styles.choice}
+            value={task.assignee ?? ""}
+            all={[["", "unassigned"], ...names.map((name) => [name, name] as const)]}
+            onPick={(assignee) => void assign(task, assignee).catch(() => {})}
+          />
         ) : (
           <span className="soft">{task.assignee ?? "unassigned"}</span>
         )}
@@ -107,6 +87,21 @@ function Head({ opened }: { opened: EntityOpened }) {
       </div>
     </PaneHead>
   );
+}
+
+/** Set a task's status; taking it back sets the one that it had. */
+function move(task: Task, status: Task["status"], back = true): Promise<unknown> {
+  const said = `${task.id} is now ${STATES[status][0].toLowerCase()}`;
+  const undo = () => move({ ...task, status }, task.status, false);
+  const args = { task: task.id, status };
+  return act("tasks.complete", task.id, said, args, back ? undo : undefined);
+}
+
+/** Assign a task, or with an empty name to nobody; taking it back assigns it as before. */
+function assign(task: Task, assignee: string, back = true): Promise<unknown> {
+  const said = assignee ? `${task.id} is now assigned to ${assignee}` : `${task.id} is unassigned`;
+  const undo = () => assign({ ...task, assignee }, task.assignee ?? "", false);
+  return act("tasks.edit", task.id, said, { task: task.id, assignee }, back ? undo : undefined);
 }
 
 function Jobs({ id }: { id: string }) {
@@ -137,7 +132,10 @@ function Happened({ opened }: { opened: EntityOpened }) {
       <ol className={styles.events}>
         {events.map((event) => (
           <li key={event.seq} className="small">
-            <span>{actWords(event.type)}</span>
+            <span>
+              {actWords(event.type)}
+              {changeWords(event.payload) && `: ${changeWords(event.payload)}`}
+            </span>
             {typeof event.payload?.note === "string" && (
               <span className={`one-line ${styles.note}`}>{withoutMarks(event.payload.note)}</span>
             )}
