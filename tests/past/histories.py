@@ -219,6 +219,14 @@ class History:
             cmd = self.one(["agents.read", "agents.ack"])
             self.maybe(cmd, **who, message=self.one(found)["message_id"])
 
+    def do_answer_request(self) -> None:
+        who = self.acting()
+        if found := self.lh("agents.inbox", agent=who["agent"])["messages"]:
+            asked = self.one(found)
+            said = {"to": asked["from_agent"], "subject": self.word(), "body": self.word()}
+            said |= {"bead_id": asked["bead_id"], "answers": asked["message_id"]}
+            self.maybe("agents.send", **who, **said)
+
     def do_rename(self) -> None:
         who = self.acting()
         what = {"name": who["agent"], "agent_token": who["agent_token"], "force_update": True}

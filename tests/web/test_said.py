@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.processes.kit import Runner
 from tests.web.conftest import Visit, World, send
@@ -208,3 +208,48 @@ def test_an_assignment_is_taken_back_and_nobody_can_be_assigned(world: World, vi
     expect(page.get_by_label("Assignee")).to_have_value(otter)
     assert world("open", id=task)["target"]["assignee"] == otter
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+
+
+def test_what_one_person_dismissed_is_dismissed_on_their_other_device_and_there_only(
+    world: World, visit: Visit, chromium: Browser
+) -> None:
+    other = World(world.house, f"{world.workspace}-other")
+    for place in (world, other):
+        place("jobs.complete", **place.claimed("Lint"), status="FAILED", summary="No Node here.")
+    page = visit("/")
+    send(page, page.get_by_role("article").get_by_role("button", name="Dismiss"), "agents.dismiss")
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    phone = chromium.new_context(viewport={"width": 390, "height": 800})
+    at = f"{world.house.url}/?ws={{}}#token={world.house.token}"
+    second = phone.new_page()
+    second.goto(at.format(world.workspace))
+    expect(second.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    second.goto(at.format(other.workspace))
+    second.reload()
+    expect(second.get_by_role("article")).to_contain_text("No Node here.")
+    phone.close()
+    send(page, page.get_by_role("button", name="Undo"), "agents.dismiss")
+    expect(page.get_by_role("article")).to_contain_text("No Node here.")
+
+
+def test_a_leads_answer_settles_a_request_for_everybody(world: World, visit: Visit) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task(assignee=otter)
+    asked = {"subject": "Which key?", "blocker": "No access.", "requested_action": "Grant it."}
+    world.does("agents.blocked", otter, to=harbor, bead_id=task, **asked)
+    page = visit("/")
+    card = page.get_by_role("article")
+    card.get_by_label("To write to agents").fill("Ada")
+    card.get_by_role("button", name="Save name").click()
+    card.get_by_label("Answer amber-otter").fill("The one in the vault.")
+    send(page, card.get_by_role("button", name="Answer"), "agents.send")
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    assert world("agents.status")["unacked_required_messages"] == []
+    (message,) = world("agents.inbox", agent=harbor)["messages"]
+    assert (message["state"], message["answered_by"]) == ("unread", "ada")
+    page.goto(f"{world.house.url}/sessions/{task}?ws={world.workspace}")
+    thread = page.get_by_role("list", name="Messages and events")
+    expect(thread.get_by_text("Answered by ada")).to_be_visible()
+    listed = page.get_by_role("region", name="All sessions").get_by_role("listitem")
+    expect(listed).not_to_contain_text("Needs input")
+    expect(listed).not_to_contain_text("to accept")

@@ -1,7 +1,7 @@
 // What needs a person, in which order.
-import { beforeEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { CrewStatus, JobRadar, Message, RadarRow } from "../src/api/types";
-import { inWords, putAway, rank } from "../src/views/now/ranking";
+import { inWords, rank } from "../src/views/now/ranking";
 
 const calm = { needs_proof: false, has_error: false, stale: false };
 
@@ -21,14 +21,6 @@ const ada = { name: "ada" } as Parameters<typeof rank>[4];
 const ids = (...args: Parameters<typeof rank>) => rank(...args).map((need) => need.id);
 
 const asked = { question: { ref: "JOB-002@7", text: "Which?" } };
-
-beforeEach(() => {
-  const kept = new Map<string, string>();
-  vi.stubGlobal("localStorage", {
-    getItem: (name: string) => kept.get(name) ?? null,
-    setItem: (name: string, value: string) => kept.set(name, value),
-  });
-});
 
 test("a job that runs well needs nobody", () => {
   expect(ids(radar(job("JOB-001")), undefined, undefined, [], ada)).toEqual([]);
@@ -78,8 +70,7 @@ test("a job that failed long ago is not shown, and neither is what was put away"
     job("JOB-002", { status: "FAILED" }),
   );
   expect(ids(undefined, failed, undefined, [], ada)).toEqual(["failed JOB-002@1"]);
-  putAway("failed JOB-002@1");
-  expect(ids(undefined, failed, undefined, [], ada)).toEqual([]);
+  expect(ids(undefined, failed, undefined, [], ada, ["failed JOB-002@1"])).toEqual([]);
 });
 
 test("a notification says who waits and why", () => {

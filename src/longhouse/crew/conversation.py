@@ -28,6 +28,7 @@ LABELS = {
     "changed_outside": "Changed outside its reservations",
     "seen": "Seen",
     "accepted": "Accepted",
+    "answered": "Answered",
 }
 """Labels for people; a kind without one is shown under its own name."""
 
@@ -93,7 +94,7 @@ def moment(row: LogRow, mail: Row | None) -> Moment:
     if kind == "changed_outside" and "job" not in row.data:
         label = "Saw a change outside any reservation"
     actor = row.data.get("from_agent") or row.data.get("agent") if row.stream == "crew" else None
-    if row.kind in ("seen", "accepted"):
+    if row.kind in ("seen", "accepted", "answered"):
         actor = row.data["agent"]
     return Moment(
         seq=row.seq,

@@ -89,7 +89,32 @@ def send(tx: Tx, req: Send) -> Sent:
                 thread_id=thread,
             )
         )
+    if req.answers:
+        _settle(tx, req.answers, sender, messages[0].message_id)
     return Sent(messages=messages, count=len(messages))
+
+
+def _settle(tx: Tx, message: str, sender: str, answer: str) -> None:
+    """Record that a reply has settled a message, if the sender may speak for its recipient."""
+    seq = int(message.removeprefix("msg_"))
+    asked = tx.one(sql.message_by_seq, seq=seq)
+    if asked is None:
+        raise MessageNotFound(f"answers: there is no {message}")
+    known = existing(tx, sender)
+    if not (tx.by.leads or sender == asked["to_agent"] or known["kind"] == "person"):
+        tx.warn(
+            "NOT_SETTLED",
+            f"your reply was sent, but {message} still waits for {asked['to_agent']}",
+            "only its recipient, a person or a manager settles a request",
+        )
+        return
+    row = tx.one(sql.message_answer, seq=seq, agent_id=sender, now=tx.now_ms)
+    if row is None:
+        return
+    data = {"message_id": message, "agent": sender, "from_agent": row["from_agent"]}
+    tx.append("crew", row["bead_id"], "answered", {**data, "answer": answer})
+    waited = bool(row["requires_ack"]) and row["acked_at_ms"] is None
+    touch(tx, row["bead_id"], sender, due=-int(waited))
 
 
 def _event(
@@ -247,8 +272,8 @@ def _mark(
         if accepted and seen:
             data["unread"] = True  # until now
         tx.append("crew", row["bead_id"], "accepted" if accepted else "seen", data)
-        answered = accepted and bool(row["requires_ack"])
-        touch(tx, row["bead_id"], agent, unread=-int(seen), due=-int(answered))
+        waited = accepted and bool(row["requires_ack"]) and row["answered_at_ms"] is None
+        touch(tx, row["bead_id"], agent, unread=-int(seen), due=-int(waited))
         if accepted and row["category"] == "HANDOFF":
             _take_over(tx, row["bead_id"], row["from_agent"], agent)
     return MessageMarked(message=message_from(row), seq=tx.last_seq())

@@ -146,4 +146,6 @@ def message_from(row: Row) -> Message:
         created_at=rfc3339(row["created_at_ms"]),
         read_at=rfc3339(read) if read is not None else None,
         acked_at=rfc3339(acked) if acked is not None else None,
+        answered_by=row["answered_by"],
+        answered_at=rfc3339(row["answered_at_ms"]) if row["answered_by"] else None,
     )

@@ -34,11 +34,12 @@ class _Since:
         self.unseen: set[int] = set()
         self.unaccepted: set[int] = set()
         """The messages that were read, or accepted, only later."""
+        self.unanswered: set[int] = set()
         self.subjects: set[str] = set()
         for row in rows_after(tx, "crew", then.seq):
             apply(self.ended, row.seq, row.kind, row.data)
             self.subjects.add(row.subject)
-            if row.kind in ("seen", "accepted"):
+            if row.kind in ("seen", "accepted", "answered"):
                 self._noticed(row)
 
     def _noticed(self, row: LogRow) -> None:
@@ -47,6 +48,8 @@ class _Since:
             self.unseen.add(message)
         if row.kind == "accepted":
             self.unaccepted.add(message)
+        if row.kind == "answered":
+            self.unanswered.add(message)
 
 
 @room.rewinds("agents", "reservations", "messages", "item_talk", "counters")
@@ -65,7 +68,8 @@ def crew_then(tx: Tx, then: Then) -> Iterator[tuple[str, Row]]:
     for row in _messages(tx, then, since):
         about = talk.setdefault(row["bead_id"], {"unread": 0, "due": 0})
         about["unread"] += row["read_at_ms"] is None
-        about["due"] += bool(row["requires_ack"]) and row["acked_at_ms"] is None
+        settled = row["acked_at_ms"] is not None or row["answered_at_ms"] is not None
+        about["due"] += bool(row["requires_ack"]) and not settled
         about["latest_subject"] = row["subject"]
         yield "messages", row
     yield from (("item_talk", row) for row in _talk(tx, then, since, talk))
@@ -128,6 +132,8 @@ def _messages(tx: Tx, then: Then, since: _Since) -> Iterator[Row]:
                 row = {**row, "read_at_ms": None}
             if row["seq"] in since.unaccepted:
                 row = {**row, "acked_at_ms": None}
+            if row["seq"] in since.unanswered:
+                row = {**row, "answered_by": None, "answered_at_ms": None}
             yield row
 
 

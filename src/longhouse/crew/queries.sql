@@ -98,14 +98,12 @@ UPDATE agents
 SET token_digest = :token_digest, rig = COALESCE(CAST(:rig AS TEXT), rig),
     owner = CAST(:owner AS TEXT), connection = CAST(:connection AS TEXT),
     last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
-WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
-RETURNING *
+WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL RETURNING *
 
 -- name: agent_retire
 -- Retire an identity; its name is never reused.
 UPDATE agents SET retired_at_ms = :now
-WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
-RETURNING *
+WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL RETURNING *
 
 -- name: agents_void
 -- Nobody can prove an identity that came from elsewhere: its token and owner belong to another store.
@@ -193,20 +191,17 @@ WHERE ws = :ws AND state = 'active' AND path = :path AND below = :below ORDER BY
 -- End a reservation: released by its owner, or expired by a takeover.
 UPDATE reservations
 SET state = :state, released_at_ms = :released_at_ms, taken_over_by = :taken_over_by
-WHERE ws = :ws AND seq = :seq AND state = 'active'
-RETURNING *
+WHERE ws = :ws AND seq = :seq AND state = 'active' RETURNING *
 
 -- name: reservations_release_all
 -- Release everything that one agent holds.
 UPDATE reservations SET state = 'released', released_at_ms = :now
-WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
-RETURNING seq
+WHERE ws = :ws AND agent_id = :agent_id AND state = 'active' RETURNING seq
 
 -- name: reservations_archive
 -- Archive reservations that expired long ago and were not taken over.
 UPDATE reservations SET state = 'expired'
-WHERE ws = :ws AND state = 'active' AND expires_at_ms <= :before
-RETURNING seq
+WHERE ws = :ws AND state = 'active' AND expires_at_ms <= :before RETURNING seq
 
 -- name: reservations_live
 -- The current reservations, newest first.
@@ -371,15 +366,18 @@ SELECT * FROM messages WHERE ws = :ws AND bead_id = :bead_id AND seq >= :first A
 -- name: message_read
 -- Mark a message as read by its recipient; the first time is kept.
 UPDATE messages SET read_at_ms = COALESCE(read_at_ms, :now)
-WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id
-RETURNING *
+WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id RETURNING *
 
 -- name: message_ack
 -- Mark a message as accepted, and read, by its recipient; the first time is kept.
 UPDATE messages
 SET read_at_ms = COALESCE(read_at_ms, :now), acked_at_ms = COALESCE(acked_at_ms, :now)
-WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id
-RETURNING *
+WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id RETURNING *
+
+-- name: message_answer
+-- Record whose reply settled a message; only the first counts.
+UPDATE messages SET answered_by = :agent_id, answered_at_ms = :now
+WHERE ws = :ws AND seq = :seq AND answered_at_ms IS NULL RETURNING *
 
 -- name: inbox
 -- A page of an agent's messages, newest first.
@@ -410,7 +408,7 @@ SELECT COUNT(*) AS n FROM (SELECT seq FROM messages
 -- name: messages_due
 -- The messages that wait to be accepted.
 SELECT * FROM messages
-WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL
+WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL AND answered_at_ms IS NULL
   AND (CAST(:agent_id AS TEXT) IS NULL OR to_agent = :agent_id)
   AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
 ORDER BY seq DESC LIMIT :limit
@@ -418,7 +416,7 @@ ORDER BY seq DESC LIMIT :limit
 -- name: messages_due_counted
 -- The number of messages that wait to be accepted.
 SELECT COUNT(*) AS n FROM messages
-WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL
+WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL AND answered_at_ms IS NULL
   AND (CAST(:agent_id AS TEXT) IS NULL OR to_agent = :agent_id)
   AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
 
@@ -447,7 +445,7 @@ WHERE t.ws = :ws AND (
                  WHERE m.ws = t.ws AND m.bead_id = t.bead_id AND m.read_at_ms IS NULL)
     OR t.due <> (SELECT COUNT(*) FROM messages m
                  WHERE m.ws = t.ws AND m.bead_id = t.bead_id AND m.requires_ack = 1
-                   AND m.acked_at_ms IS NULL))
+                   AND m.acked_at_ms IS NULL AND m.answered_at_ms IS NULL))
 ORDER BY t.bead_id LIMIT :limit
 
 -- name: incursions_newest

@@ -32,6 +32,7 @@ room = Room(
         "sessions",
         "conversation",
         "documenting",
+        "dismissals.dismissing",
         "tracked",
         "opening",
         "advice",

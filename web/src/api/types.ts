@@ -1525,6 +1525,18 @@ export interface DigestTranscripts {
   max_items?: number;
 }
 
+/** Put away records that ask for attention, by the ids under which they are shown. */
+export interface Dismiss {
+  needs: string[];
+  back?: boolean;
+}
+
+export interface Dismissals {
+  who: string;
+  needs: string[];
+  count: number;
+}
+
 export interface DocEntryOpened {
   kind: "doc_entry";
   ref: string;
@@ -2753,6 +2765,10 @@ export interface ListConflicts {
   as_of?: number | null;
 }
 
+/** List what the caller has put away. */
+export interface ListDismissals {
+}
+
 /** List the documents of a branch. */
 export interface ListDocuments {
   ref?: string | null;
@@ -3041,6 +3057,8 @@ export interface Message {
   created_at: string;
   read_at: string | null;
   acked_at: string | null;
+  answered_by?: string | null;
+  answered_at?: string | null;
 }
 
 /** Answer or steer an unfinished job. */
@@ -4446,6 +4464,7 @@ export interface Send {
   body: string;
   category?: "HANDOFF" | "BLOCKED" | "DECISION" | "INFO";
   thread?: string | null;
+  answers?: string | null;
 }
 
 export interface Sent {
@@ -5917,6 +5936,8 @@ export interface Commands {
   "agents.blocked": { request: ReportBlocked; result: EventSent };
   "agents.changed": { request: ReportChanges; result: ChangesReported };
   "agents.conversation": { request: Conversation; result: Timeline };
+  "agents.dismiss": { request: Dismiss; result: Dismissals };
+  "agents.dismissed": { request: ListDismissals; result: Dismissals };
   "agents.handoff": { request: HandOff; result: EventSent };
   "agents.heartbeat": { request: AgentHeartbeat; result: AgentShown };
   "agents.inbox": { request: Inbox; result: InboxPage };
@@ -6144,6 +6165,8 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "agents.blocked": "agent",
   "agents.changed": "agent",
   "agents.conversation": "viewer",
+  "agents.dismiss": "agent",
+  "agents.dismissed": "viewer",
   "agents.handoff": "agent",
   "agents.heartbeat": "agent",
   "agents.inbox": "viewer",

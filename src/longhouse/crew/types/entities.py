@@ -126,6 +126,9 @@ class Message(Value, frozen=True, kw_only=True):
     created_at: str
     read_at: str | None
     acked_at: str | None
+    answered_by: str | None = None
+    """Whose reply settled it; only its recipient accepts it."""
+    answered_at: str | None = None
 
 
 class ProtocolEvent(Value, frozen=True, kw_only=True):

@@ -62,6 +62,8 @@ class Send(Request["Sent"], frozen=True, kw_only=True):
         "INFO"
     )
     thread: Thread | None = None
+    answers: MessageId | None = None
+    """The message that this settles; counted from its recipient, a person, or who leads."""
 
 
 class Sent(Result, frozen=True, kw_only=True):

@@ -7,10 +7,10 @@ import { Age, Badge, Incursion, Link, Ref, Refused, Text, type Tone } from "../.
 import { refsIn } from "../../kit/refs";
 import { sentence } from "../../kit/words";
 import { type Act, act, putAway as forgetAct } from "../../live/acts";
-import { href, usePast } from "../../shell/router";
+import { href } from "../../shell/router";
 import { Reply } from "../sessions/Reply";
 import styles from "./now.module.css";
-import { type Need, putAway } from "./ranking";
+import type { Need } from "./ranking";
 
 const WORDS: Record<Need["kind"], [string, Tone]> = {
   question: ["Question", "accent"],
@@ -37,8 +37,13 @@ export function NeedCard({ need, act: done }: { need: Need; act: Act | undefined
     );
   }
   const away = () => {
-    putAway(need.id);
     setGone(true);
+    const args = { needs: [need.id] };
+    const back = () => {
+      setGone(false);
+      return act("agents.dismiss", need.id, "Brought back", { ...args, back: true });
+    };
+    act("agents.dismiss", need.id, "Dismissed", args, back).catch(() => setGone(false));
   };
   return (
     <article className={`card ${styles.need}`} data-kind={need.kind}>
@@ -209,7 +214,7 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
         <Ref id={message.bead_id} />
       </p>
       <Text>{message.body}</Text>
-      {may("agents.send") && <Reply message={message} {...(mine ? {} : { onSent: props.away })} />}
+      {may("agents.send") && <Reply message={message} />}
       <div className="row">
         {mine && message.state === "unread" && may("agents.read") && (
           <button type="button" className="button" onClick={() => mark("agents.read", "Seen")}>
@@ -253,9 +258,10 @@ function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: (
   );
 }
 
-/** Hides the item from this browser's list only; not offered in the past, which is read-only. */
+/** Hides the item from this person's list, on all their devices; others still see it. */
 function Away(props: { onClick: () => void; children: string }) {
-  if (usePast() !== null) return null;
+  const may = useMay();
+  if (!may("agents.dismiss")) return null;
   return (
     <button type="button" className="button" onClick={props.onClick}>
       {props.children}

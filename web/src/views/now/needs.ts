@@ -28,13 +28,19 @@ export function useNeeds(): Needs {
     { open_only: true, limit: 1 },
     { touches: ofStreams("crew") },
   );
+  const who = me ? { agent_id: me.name } : {};
+  const away = useRead("agents.dismissed", who, { touches: dismisses }).data?.needs;
   const at = Math.min(jobs.at, failed.at, crew.at);
   const pending = usePending(at);
   const all = useMemo(
-    () => rank(jobs.data, failed.data, crew.data, standing(sessions.data), me),
-    [jobs.data, failed.data, crew.data, sessions.data, me],
+    () => rank(jobs.data, failed.data, crew.data, standing(sessions.data), me, away ?? []),
+    [jobs.data, failed.data, crew.data, sessions.data, me, away],
   );
-  return { all, pending, ready: Boolean(jobs.data && crew.data) };
+  return { all, pending, ready: Boolean(jobs.data && crew.data && away) };
+}
+
+function dismisses(row: LogRow): boolean {
+  return row.stream === "crew" && row.kind.startsWith("dismissed");
 }
 
 /** The conflicts that are not over. */

@@ -1,4 +1,4 @@
-// Which records need the user, ranked by how much work each unblocks. Pure, but for what was dismissed.
+// Which records need the user, ranked by how much work each unblocks. Pure.
 import type { Person } from "../../api/person";
 import type {
   Asked,
@@ -40,8 +40,6 @@ const WEIGHT: Record<Need["kind"], number> = {
 };
 const FREED = 10;
 const DAY_MS = 24 * 60 * 60 * 1000;
-const SEEN_KEY = "longhouse.seen-needs";
-const MOST_SEEN = 300;
 
 export function rank(
   radar: JobRadar | undefined,
@@ -49,8 +47,9 @@ export function rank(
   crew: CrewStatus | undefined,
   incursions: readonly ProtocolEvent[],
   me: Person | null,
+  dismissed: readonly string[] = [],
 ): Need[] {
-  const seen = new Set(seenNeeds());
+  const seen = new Set(dismissed);
   const found = [
     ...(radar?.jobs ?? []).flatMap(ofJob),
     ...(failed?.jobs ?? []).flatMap(ofJob),
@@ -116,15 +115,6 @@ function ofIncursion(event: ProtocolEvent): Need {
   const since = Date.parse(event.created_at);
   const id = event.ref;
   return { id, subject: id, since, frees: 0, rank: WEIGHT.incursion, kind: "incursion", event };
-}
-
-/** The items that were dismissed in this browser; they stay in their own views. */
-function seenNeeds(): string[] {
-  return JSON.parse(localStorage.getItem(SEEN_KEY) ?? "[]") as string[];
-}
-
-export function putAway(id: string): void {
-  localStorage.setItem(SEEN_KEY, JSON.stringify([...seenNeeds(), id].slice(-MOST_SEEN)));
 }
 
 /** Who is waiting and why, for a notification. */

@@ -74,7 +74,7 @@ export function Conversation(props: {
           {sent.said}
         </p>
       )}
-      <Write id={id} to={recipient(card, thread)} />
+      <Write id={id} to={recipient(card, thread)} asked={thread} />
     </Pane>
   );
 }
@@ -117,7 +117,18 @@ function recipient(card: SessionCard | undefined, thread: Moment[]): string | nu
   return card?.owner ?? spoke?.from_agent ?? card?.last_actor ?? null;
 }
 
-function Write({ id, to }: { id: string; to: string | null }) {
+/** The newest request of an agent in this conversation that nobody has settled. */
+function openRequest(thread: Moment[], from: string): string | undefined {
+  return thread.findLast(
+    ({ message }) =>
+      message?.from_agent === from &&
+      message.category === "BLOCKED" &&
+      message.state !== "acked" &&
+      !message.answered_by,
+  )?.message?.message_id;
+}
+
+function Write({ id, to, asked }: { id: string; to: string | null; asked: Moment[] }) {
   const may = useMay();
   const addressed = useDraft(`session.${id}.to`);
   const chosen = addressed.text || null;
@@ -130,6 +141,7 @@ function Write({ id, to }: { id: string; to: string | null }) {
   if (!may("agents.send")) return null;
   const send = (me: Person, body: string, target: string) => {
     const [first = ""] = body.split("\n");
+    const answers = openRequest(asked, target);
     return act("agents.send", id, "Sent", {
       agent: me.name,
       agent_token: me.token,
@@ -137,6 +149,7 @@ function Write({ id, to }: { id: string; to: string | null }) {
       bead_id: id,
       subject: first.slice(0, 120),
       body,
+      ...(answers && { answers }),
     });
   };
   return (

@@ -9,7 +9,7 @@ import { Refused } from "../../kit/parts";
 import { act } from "../../live/acts";
 import styles from "./reply.module.css";
 
-export function Reply({ message, onSent }: { message: Message; onSent?: () => void }) {
+export function Reply({ message }: { message: Message }) {
   const answer = async (me: Person, body: string) => {
     await act("agents.send", message.message_id, "Answer sent", {
       agent: me.name,
@@ -19,8 +19,8 @@ export function Reply({ message, onSent }: { message: Message; onSent?: () => vo
       thread: message.thread_id,
       subject: `Re: ${message.subject}`.slice(0, 200),
       body,
+      answers: message.message_id,
     });
-    onSent?.();
   };
   return (
     <AsPerson>

@@ -16,10 +16,11 @@ const TONES: Record<string, Tone> = {
   RESUME: "info",
   changed_outside: "warn",
   accepted: "ok",
+  answered: "ok",
   seen: "plain",
 };
 /** Actions that are labeled like protocol events. */
-const LABELLED = new Set(["accepted", "seen", "changed_outside"]);
+const LABELLED = new Set(["accepted", "answered", "seen", "changed_outside"]);
 
 export function Row(props: {
   moment: Moment;
@@ -116,6 +117,7 @@ function Detail({ moment }: { moment: Moment }) {
 
 function State({ message }: { message: Message }) {
   if (message.state === "acked") return <Badge tone="ok">Accepted</Badge>;
+  if (message.answered_by) return <Badge tone="ok">Answered by {message.answered_by}</Badge>;
   if (message.state === "read") return <span className="soft">Seen</span>;
   return message.requires_ack ? <span className="soft">not accepted yet</span> : null;
 }

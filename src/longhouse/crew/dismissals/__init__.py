@@ -1,0 +1,1 @@
+"""What each person has put away from what waits for them."""
