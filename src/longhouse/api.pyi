@@ -70,6 +70,8 @@ from longhouse.desk.types.closing import GateShown as GateShown
 from longhouse.desk.types.closing import Override as Override
 from longhouse.desk.types.closing import ShowGate as ShowGate
 from longhouse.desk.types.closing import StepClosed as StepClosed
+from longhouse.desk.types.history import EventsFound as EventsFound
+from longhouse.desk.types.history import FindEvents as FindEvents
 from longhouse.desk.types.macros import Cockpit as Cockpit
 from longhouse.desk.types.macros import Delegate as Delegate
 from longhouse.desk.types.macros import Delegated as Delegated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.processes.kit import out, running
+from tests.processes.kit import Runner, out, running
 from tests.web.conftest import Visit, World, fits_a_phone
 
 WINDOW = 300
@@ -33,7 +33,7 @@ def test_what_happens_is_shown_as_it_happens_and_can_be_filtered(
     page.get_by_label("About").fill("job-001")
     expect(rows(page)).to_have_count(1)
     page.get_by_label("Kind").fill("no such kind")
-    expect(page.get_by_text("No loaded row matches.")).to_be_visible()
+    expect(page.get_by_text("No row matches.")).to_be_visible()
     page.reload()
     expect(page.get_by_label("About")).to_have_value("job-001")
 
@@ -113,3 +113,27 @@ def test_output_of_processes_shows_only_where_processes_are_asked_for(
     expect(page.get_by_text("214 passed")).to_have_count(0)
     page.get_by_label("Room").select_option("Processes")
     expect(rows(page).first).to_contain_text("214 passed")
+
+
+def test_what_happened_long_ago_is_found_in_the_whole_log(world: World, visit: Visit) -> None:
+    job = world("jobs.create", title="Lint", prompt="x")["job"]["id"]
+    world("jobs.cancel", job=job, reason="wrong branch", agent_id="ada")
+    world("tool.policy_allow", tool="bash", pattern="make test")
+    task = world("tool.task_spawn", tool="bash", args={"command": "make test"})["task_id"]
+    world("workspace.bind")
+    runner = Runner(world)  # type: ignore[arg-type]
+    runner.claim()
+    runner.append(task, running())
+    for page_of in range(84):
+        frames = [out(2 * (64 * page_of + n), "x\n") for n in range(64)]
+        runner.append(task, *frames)
+    assert world("status")["seq"] > 5_300
+    page = visit("/history", kind="canceled")
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page)).to_contain_text("wrong branch")
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("By", exact=True).fill("ada")
+    expect(rows(page)).to_contain_text("wrong branch")
+    page.get_by_label("By", exact=True).fill("nobody")
+    expect(page.get_by_text("No row matches.")).to_be_visible()
+    expect(page.get_by_text("The whole log was searched.")).to_be_visible()

@@ -14,6 +14,7 @@ room = Room(
         "execute",
         "finishing",
         "gating",
+        "history",
         "migration",
         "opening",
         "recovery",

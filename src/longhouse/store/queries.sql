@@ -208,3 +208,17 @@ WHERE ws = :ws AND subject >= :first AND subject < :past AND seq <= :upto
 -- A page of one stream's rows after a seq, oldest first.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
 WHERE ws = :ws AND stream = :stream AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: log_found
+-- The newest rows of a stretch of the log that match all given filters; '' and 0 are any. In patterns
+-- a space stands for an underscore, too.
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
+WHERE ws = :ws AND seq < :before AND seq >= :floor
+  AND (:stream = '' OR stream = :stream)
+  AND (:subject = '' OR UPPER(subject) = :subject)
+  AND (:actor = '' OR LOWER(REPLACE(actor, '_', ' ')) LIKE :actor ESCAPE '!')
+  AND (:kind = '' OR LOWER(REPLACE(kind, '_', ' ')) LIKE :kind ESCAPE '!')
+  AND (CAST(:since AS INTEGER) = 0 OR ts_ms >= CAST(:since AS INTEGER))
+  AND (CAST(:output AS INTEGER) = 1
+       OR kind NOT IN ('tool_stdout', 'tool_stderr', 'tool_task_output_delta'))
+ORDER BY seq DESC LIMIT :limit

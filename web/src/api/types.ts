@@ -1776,6 +1776,15 @@ export interface EventSent {
   messages?: Message[];
 }
 
+/** The events found; the search went back to `searched_to`. */
+export interface EventsFound {
+  rows: LogRow[];
+  count: number;
+  has_more: boolean;
+  next_before?: number | null;
+  searched_to: number;
+}
+
 /** One piece of evidence to attach: `{kind: cmd, text: make test, exit_code: 0}`. */
 export interface Evidence {
   kind: "cmd" | "hash" | "job" | "link" | "note" | "ref" | "tool";
@@ -1907,6 +1916,18 @@ export interface Filters {
   role?: string | null;
   dedupe?: boolean | null;
   mode?: string | null;
+}
+
+/** Find what happened in the workspace, newest first. */
+export interface FindEvents {
+  actor?: string | null;
+  subject?: string | null;
+  stream?: string | null;
+  kind?: string | null;
+  since_ms?: number | null;
+  output?: boolean;
+  before?: number | null;
+  limit?: number;
 }
 
 /** Finish or cancel a plan or task, with a final note and a handoff. */
@@ -6152,6 +6173,7 @@ export interface Commands {
   "vcs.tag.delete": { request: DeleteTag; result: TagDeleted };
   "vcs.tag.list": { request: ListTags; result: TagList };
   "workspace.bind": { request: BindWorkspace; result: WorkspaceBound };
+  "workspace.history": { request: FindEvents; result: EventsFound };
   "workspace.list": { request: ListWorkspaces; result: WorkspacePage };
   "workspace.reset": { request: ResetWorkspace; result: WorkspaceChosen };
   "workspace.unbind": { request: UnbindWorkspace; result: WorkspaceBound };
@@ -6381,6 +6403,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "vcs.tag.delete": "agent",
   "vcs.tag.list": "viewer",
   "workspace.bind": "operator",
+  "workspace.history": "viewer",
   "workspace.list": "viewer",
   "workspace.reset": "viewer",
   "workspace.unbind": "operator",

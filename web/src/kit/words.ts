@@ -26,10 +26,16 @@ export function changeWords(payload: { [name: string]: unknown } | undefined): s
       const name = field.replace(/^new_/, "");
       const words = name.replaceAll("_", " ");
       if (!(name in said)) return words;
+      if (name === "assignee") return assigned(said[name], before[name]);
       const now = `${words} ${plain(said[name])}`;
       return name in before ? `${now}, was ${plain(before[name])}` : now;
     })
     .join("; ");
+}
+
+function assigned(now: unknown, before: unknown): string {
+  const was = before ? `, was ${String(before)}` : "";
+  return now ? `assigned to ${String(now)}${was}` : `unassigned${was}`;
 }
 
 /** A value of a field as people say it. */

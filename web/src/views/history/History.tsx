@@ -14,10 +14,10 @@ import { filterOf, isFiltered, matches } from "./filter";
 import styles from "./history.module.css";
 import { Row } from "./Row";
 import { RowPane } from "./RowPane";
+import { useSearch } from "./search";
 
-/** How many matches a filter loads automatically, and how many rows it reads to find them. */
+/** How many rows are loaded automatically. */
 const ENOUGH = 100;
-const FAR = 5_000;
 const ROW_PX = 44;
 
 export default function History() {
@@ -35,21 +35,28 @@ function Shown({ past }: { past: number | null }) {
   const filter = filterOf(query);
   const cutoff = filter.within ? Math.floor((now - filter.within) / 60_000) * 60_000 : 0;
   const { who, item, stream, kind } = filter;
+  // The rows that this tab has are shown at once; the server searches the rest of the log.
+  const search = useSearch(isFiltered(filter) ? filter : null, past, cutoff);
+  const further = search?.rows;
   // biome-ignore lint/correctness/useExhaustiveDependencies: `seen` changes when the rows do
-  const found = useMemo(
-    () =>
-      timeline.rows
-        .filter((row) => matches(row, { who, item, stream, kind }) && row.ts_ms >= cutoff)
-        .reverse(),
-    [timeline, seen, who, item, stream, kind, cutoff],
-  );
+  const found = useMemo(() => {
+    const here = timeline.rows
+      .filter((row) => matches(row, { who, item, stream, kind }) && row.ts_ms >= cutoff)
+      .reverse();
+    const known = new Set(here.map((row) => row.seq));
+    const more = (further ?? []).filter(
+      (row) => !known.has(row.seq) && matches(row, { who, item, stream, kind }),
+    );
+    return [...here, ...more].sort((a, b) => b.seq - a.seq);
+  }, [timeline, seen, further, who, item, stream, kind, cutoff]);
   const read = timeline.rows.length;
-  const first = timeline.rows[0];
-  const allRead = timeline.floor === 0 || (first !== undefined && first.ts_ms < cutoff);
+  const allRead = search ? search.done : timeline.floor === 0;
+  const busy = search ? search.busy : timeline.busy;
+  const error = search ? search.error : timeline.error;
   // biome-ignore lint/correctness/useExhaustiveDependencies: `seen` changes when a page has come
   useEffect(() => {
-    if (!allRead && !timeline.error && found.length < ENOUGH && read < FAR) void timeline.older();
-  }, [timeline, seen, found.length, read, allRead]);
+    if (!search && !allRead && !timeline.error && found.length < ENOUGH) void timeline.older();
+  }, [timeline, seen, found.length, search, allRead]);
   const opened = parts[1] ? Number(parts[1]) : null;
   const actors = useMemo(
     () => [...new Set(timeline.rows.flatMap((row) => row.actor ?? []))].sort(),
@@ -60,9 +67,20 @@ function Shown({ past }: { past: number | null }) {
       <header className={styles.head}>
         <h1>History</h1>
         <p className="soft" role="status">
-          {found.length.toLocaleString("en")} of {read.toLocaleString("en")} rows
-          {timeline.floor > 0 && `, back to ${timeline.floor + 1}`}
-          {timeline.busy && ", loading more…"}
+          {search ? (
+            <>
+              {found.length.toLocaleString("en")} matching rows
+              {Number.isFinite(search.floor) &&
+                !search.done &&
+                `, searched back to ${search.floor.toLocaleString("en")}`}
+            </>
+          ) : (
+            <>
+              {found.length.toLocaleString("en")} of {read.toLocaleString("en")} rows
+              {timeline.floor > 0 && `, back to ${timeline.floor + 1}`}
+            </>
+          )}
+          {busy && ", loading more…"}
         </p>
       </header>
       {past === null && (
@@ -71,11 +89,11 @@ function Shown({ past }: { past: number | null }) {
         </div>
       )}
       <Filters filter={filter} actors={actors} />
-      {timeline.error && <Refused error={timeline.error} />}
-      {found.length === 0 && !timeline.busy && (
-        <Empty title={isFiltered(filter) ? "No loaded row matches." : "No history yet."}>
+      {error && <Refused error={error} />}
+      {found.length === 0 && !busy && (
+        <Empty title={isFiltered(filter) ? "No row matches." : "No history yet."}>
           {isFiltered(filter) ? (
-            "Clear a filter, or load older rows."
+            "The whole log was searched. Clear a filter to see more."
           ) : (
             <>
               Every change is listed here. Start with{" "}
@@ -98,8 +116,8 @@ function Shown({ past }: { past: number | null }) {
         <button
           type="button"
           className="button"
-          disabled={timeline.busy}
-          onClick={() => void timeline.older()}
+          disabled={busy}
+          onClick={() => (search ? search.older() : void timeline.older())}
         >
           Load older rows
         </button>
@@ -107,7 +125,7 @@ function Shown({ past }: { past: number | null }) {
       {opened !== null && (
         <RowPane
           seq={opened}
-          row={timeline.rows.find((row) => row.seq === opened)}
+          row={[...timeline.rows, ...found].find((row) => row.seq === opened)}
           read={opened > timeline.floor && opened <= (past ?? log.head)}
         />
       )}
