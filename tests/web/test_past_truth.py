@@ -159,7 +159,8 @@ class History:
 
     def accept(self) -> None:
         who = self._one(self.agents)
-        if waiting := self.world("agents.inbox", agent=who)["messages"]:
+        # Accepting again is only a sign of life, which leaves no row.
+        if waiting := self.world("agents.inbox", agent=who, state=["unread", "read"])["messages"]:
             self.world.does("agents.ack", who, message=self._one(waiting)["message_id"])
 
 

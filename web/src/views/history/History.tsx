@@ -52,6 +52,8 @@ function Shown({ past }: { past: number | null }) {
   const read = timeline.rows.length;
   const allRead = search ? search.done : timeline.floor === 0;
   const busy = search ? search.busy : timeline.busy;
+  // What came after the search began and is not kept any more is not shown.
+  const covered = search ? search.head : 0;
   const error = search ? search.error : timeline.error;
   // biome-ignore lint/correctness/useExhaustiveDependencies: `seen` changes when a page has come
   useEffect(() => {
@@ -67,19 +69,10 @@ function Shown({ past }: { past: number | null }) {
       <header className={styles.head}>
         <h1>History</h1>
         <p className="soft" role="status">
-          {search ? (
-            <>
-              {found.length.toLocaleString("en")} matching rows
-              {Number.isFinite(search.floor) &&
-                !search.done &&
-                `, searched back to ${search.floor.toLocaleString("en")}`}
-            </>
-          ) : (
-            <>
-              {found.length.toLocaleString("en")} of {read.toLocaleString("en")} rows
-              {timeline.floor > 0 && `, back to ${timeline.floor + 1}`}
-            </>
-          )}
+          {found.length.toLocaleString("en")} of {read.toLocaleString("en")} rows
+          {timeline.floor > covered
+            ? `, back to ${timeline.floor + 1}`
+            : search && !search.done && `, searched back to ${search.floor.toLocaleString("en")}`}
           {busy && ", loading more…"}
         </p>
       </header>

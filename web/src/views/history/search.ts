@@ -1,7 +1,7 @@
 // Rows of the whole log that match the filters, found by the server page by page, newest first.
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { type CallError, call } from "../../api/calls";
-import type { LogRow } from "../../live/log";
+import { type LogRow, log } from "../../live/log";
 import type { Filter } from "./filter";
 
 /** How many matches are looked for before the user asks for more. */
@@ -10,8 +10,10 @@ const ENOUGH = 100;
 export class Search {
   /** Newest first. */
   rows: readonly LogRow[] = [];
+  /** The end of the log when the search began. */
+  readonly head = log.head;
   /** The row back to which the log was searched. */
-  floor = Number.POSITIVE_INFINITY;
+  floor = this.head;
   done = false;
   busy = false;
   error: CallError | undefined;
