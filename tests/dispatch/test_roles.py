@@ -31,6 +31,7 @@ WORKS = {
     "agents.adopt",
     "agents.blocked",
     "agents.changed",
+    "agents.dismiss",
     "agents.handoff",
     "agents.heartbeat",
     "agents.items.sync",
