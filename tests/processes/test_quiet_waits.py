@@ -37,6 +37,7 @@ def test_output_wakes_its_readers_and_no_one_who_waits_for_work(
 ) -> None:
     # Of its own commits a process knows what they are about; this one must not look for others'.
     monkeypatch.setattr(lh.house.db.wakeups, "_catch_up", lambda: None)
+    monkeypatch.setattr("longhouse.store.wakeups.KNOCK_S", 3_600.0)
     runner = Runner(lh)
     task = runner.start()
     watch = {"revision": runner.revision, "timeout_ms": 20_000, **runner.me}

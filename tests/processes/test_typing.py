@@ -135,6 +135,7 @@ def test_a_runner_that_waits_is_woken_by_a_key_though_nothing_is_logged(
 ) -> None:
     """Also by one that was typed at another server, with which it shares only the store."""
     monkeypatch.setattr(wakeups, "LOOK_S", 60.0)
+    monkeypatch.setattr(wakeups, "KNOCK_S", 3_600.0)
     here = Lh(new_house(), clock)
     there = Lh(new_house(), clock) if apart else here
     runner = Runner(here)

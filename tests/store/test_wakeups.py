@@ -25,6 +25,7 @@ SOON_S = 20.0
 def no_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only signals wake: the check once a second must not hide a lost signal."""
     monkeypatch.setattr(wakeups, "LOOK_S", 60.0)
+    monkeypatch.setattr(wakeups, "KNOCK_S", 3_600.0)
 
 
 def test_a_waiter_hears_of_a_commit_in_its_own_process(db: Database) -> None:
@@ -99,32 +100,48 @@ def test_closing_lets_those_who_wait_go(db: Database) -> None:
     assert not waiter.is_alive()
 
 
+class Deaf:
+    """A signal that never comes."""
+
+    def __init__(self) -> None:
+        self._never, self._writing = os.pipe()
+
+    def fileno(self) -> int:
+        return int(self._never)
+
+    def drain(self) -> None: ...
+
+    def heard(self) -> Heard:
+        return Heard(0, 0)
+
+    def close(self) -> None:
+        for end in (self._never, self._writing):
+            os.close(end)
+
+
 def test_a_lost_signal_is_made_up_for_by_looking(
     new_db: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wakeups, "LOOK_S", 0.02)
     one, two = new_db(), new_db()
 
-    class Deaf:
-        def __init__(self) -> None:
-            self._never, self._writing = os.pipe()
-
-        def fileno(self) -> int:
-            return int(self._never)
-
-        def drain(self) -> None: ...
-
-        def heard(self) -> Heard:
-            return Heard(0, 0)
-
-        def close(self) -> None:
-            for end in (self._never, self._writing):
-                os.close(end)
-
     monkeypatch.setattr(one.wakeups, "_signal", Deaf)
     one.wakeups.wait(WS, 0, 0.01)
     two.write(WS, put("a"), CALL)
     assert one.wakeups.wait(WS, 0, SOON_S)
+
+
+def test_a_knock_that_another_process_died_before_giving_is_made_up_for(
+    new_db: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but the time tells of it, also where commits keep coming."""
+    monkeypatch.setattr(wakeups, "LOOK_S", 0.02)
+    monkeypatch.setattr(wakeups, "KNOCK_S", 0.02)
+    one = new_db()
+    monkeypatch.setattr(one.wakeups, "_signal", Deaf)
+    one.write(WS, lambda tx: tx.last_seq(), CALL)
+    one.wakeups.wait(WS, 0, 0.01)  # starts to listen, which counts as a knock
+    assert one.wakeups.wait(WS, 0, SOON_S, Concern(knocks=("door",)), one.wakeups.knocks)
 
 
 def test_listening_goes_on_after_the_signal_broke(

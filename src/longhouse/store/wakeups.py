@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -27,6 +28,9 @@ KnockListener = Callable[[str | None, Collection[str] | None], None]
 """`(workspace, keys)`: None for those of another process, which are not known."""
 
 LOOK_S = 1.0
+KNOCK_S = 5.0
+"""After how long those who answer to knocks look again, in case a process died before it knocked:
+no number in the store tells of that."""
 
 
 class Concern(NamedTuple):
@@ -194,6 +198,7 @@ class Wakeups:
 
     def _hear(self) -> None:
         signal: CommitSignal | None = None
+        knocks_at = 0.0
         while not self._closed:
             try:
                 if signal is None:
@@ -201,13 +206,15 @@ class Wakeups:
                     heard = signal.heard()
                     self._catch_up()
                     self.knock(None, None)
+                    knocks_at = time.monotonic() + KNOCK_S
                 signaled = self._sleep(signal.fileno())
                 if signaled:
                     signal.drain()
                 now = signal.heard()
                 if now.commits != heard.commits or not signaled:
                     self._catch_up()
-                if now.knocks != heard.knocks:
+                if now.knocks != heard.knocks or time.monotonic() >= knocks_at:
+                    knocks_at = time.monotonic() + KNOCK_S
                     self.knock(None, None)
                 heard = now
             except Exception:  # the store is unreachable or closing: this thread must keep trying
