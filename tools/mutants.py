@@ -46,6 +46,12 @@ ATTACKS = (  # the security tests that need no other process
     "security/test_taking_over_an_identity.py",
     "security/test_working_under_the_persons_token.py",
 )
+EXAMPLES = (  # the tests that run every command's example
+    "contracts/test_lines.py",
+    "contracts/test_log_rows.py",
+    "contracts/test_matrix.py",
+    "contracts/test_pages.py",
+)
 JUDGES: dict[str, tuple[str, ...]] = {
     "kernel": ("kernel", "dispatch", "memory", "crew", "processes", "terminals", *ATTACKS),
     "dispatch": ("dispatch", "jobs", "crew", "desk", *ATTACKS),
@@ -57,15 +63,16 @@ JUDGES: dict[str, tuple[str, ...]] = {
         "recall",
         "desk",
         "security/test_reading_a_secret.py",
+        "security/test_running_what_an_import_brings.py",
     ),
-    "memory": ("memory", "thinking", "recall"),
-    "work": ("work", "desk"),
-    "thinking": ("thinking", "desk"),
-    "jobs": ("jobs", "desk", "dispatch", *ATTACKS),
-    "crew": ("crew", "desk", "dispatch", *ATTACKS),
-    "processes": ("processes", "terminals"),
-    "ledger": ("ledger", "subagents"),
-    "desk": ("desk", "dispatch"),
+    "memory": (*EXAMPLES, "memory", "thinking", "recall"),
+    "work": (*EXAMPLES, "work", "desk"),
+    "thinking": (*EXAMPLES, "thinking", "desk"),
+    "jobs": (*EXAMPLES, "jobs", "desk", "dispatch", *ATTACKS),
+    "crew": (*EXAMPLES, "crew", "desk", "dispatch", *ATTACKS),
+    "processes": (*EXAMPLES, "processes", "terminals"),
+    "ledger": (*EXAMPLES, "ledger", "subagents"),
+    "desk": (*EXAMPLES, "desk", "dispatch"),
     "runner": ("runner", "supervisor"),
     "supervisor": ("supervisor", "runner", "subagents"),
     "terminals": ("terminals", "processes"),
@@ -113,6 +120,9 @@ class Verdict:
 
 def main(args: list[str]) -> int:
     said = parser().parse_args(args)
+    if said.tally:
+        write_page()
+        return 0
     ends = time.monotonic() + said.minutes * 60
     if said.fresh:
         for old in HOME.glob("reach-*"):
@@ -130,7 +140,7 @@ def main(args: list[str]) -> int:
         print(f"MUTANTS {room} seed {said.seed}: {Share.of(found)}", flush=True)
         keep(room, said.seed, found)
     if said.write:
-        PAGE.write_text(with_rows(PAGE.read_text(encoding="utf-8"), kept()), encoding="utf-8")
+        write_page()
     return bool(below_floor(verdicts))
 
 
@@ -145,6 +155,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     made.add_argument("--fresh", action="store_true", help="learn anew which test reaches what")
     made.add_argument("--write", action="store_true", help=f"write the figures into {PAGE}")
+    made.add_argument(
+        "--tally", action="store_true", help="only write them, from the verdicts that are kept"
+    )
     return made
 
 
@@ -310,22 +323,18 @@ def keep(room: str, seed: int, verdicts: list[Verdict]) -> None:
         {
             "path": one.mutant.path,
             "line": one.mutant.mutation.line,
+            "text": one.mutant.text,
             "edit": str(one.mutant.mutation),
             "killed": one.killed,
-            "equivalent": one.equal,
             "tests": len(one.mutant.tests),
             "seconds": round(one.seconds, 1),
         }
         for one in verdicts
     ]
-    share = Share.of(verdicts)
     sample = {
         "seed": seed,
         "date": datetime.now(tz=UTC).date().isoformat(),
         "tree": _commit(),
-        "mutants": share.judged,
-        "noticed": share.noticed,
-        "equivalent": share.equal,
         "verdicts": rows,
     }
     VERDICTS.write_text(json.dumps(kept() | {room: sample}, indent=1), encoding="utf-8")
@@ -336,10 +345,27 @@ def kept() -> dict[str, Any]:
     return found
 
 
-def with_rows(page: str, samples: dict[str, Any]) -> str:
+def write_page() -> None:
+    page = with_rows(PAGE.read_text(encoding="utf-8"), kept(), equivalents())
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def tallied(rows: Iterable[dict[str, Any]], equals: set[tuple[str, str, str]]) -> Share:
+    """The share of kept verdicts, with the survivors that have been read since."""
+    judged = [row for row in rows if row["killed"] is not None]
+    alike = [
+        row
+        for row in judged
+        if (row["path"].removeprefix("src/longhouse/"), row["text"], row["edit"]) in equals
+    ]
+    noticed = sum(bool(row["killed"]) for row in judged)
+    return Share(noticed, len(judged), sum(not row["killed"] for row in alike))
+
+
+def with_rows(page: str, samples: dict[str, Any], equals: set[tuple[str, str, str]]) -> str:
     """The page with the rows of these rooms in its table."""
-    for room, one in samples.items():
-        share = Share(one["noticed"], one["mutants"], one["equivalent"])
+    for room, one in sorted(samples.items(), reverse=True):
+        share = tallied(one["verdicts"], equals)
         cells = (room, one["seed"], share.judged, share.noticed, share.equal, f"{share.percent} %")
         row = " | ".join(str(cell) for cell in (*cells, one["tree"], one["date"]))
         page, replaced = re.subn(rf"(?m)^\| {room} \|.*$", f"| {row} |", page)

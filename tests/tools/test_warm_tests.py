@@ -104,25 +104,20 @@ def test_the_tests_of_the_concept_come_first_and_quick_ones_before_slow_ones() -
     }
     assert nearest(seconds, "jobs", "claiming", seconds) == (
         "tests/jobs/test_claiming.py::quick",
-        "tests/jobs/test_claiming.py::slow",
         "tests/jobs/test_radar.py::a",
         "tests/desk/test_status.py::b",
+        "tests/jobs/test_claiming.py::slow",
     )
 
 
 @pytest.mark.parametrize("room, lines", [("store", 4), ("jobs", 5)])
 def test_a_room_has_one_row_on_the_page(room: str, lines: int) -> None:
     page = "| room | seed |\n| --- | --- |\n| store | 1 |\nThe end.\n"
-    one = {
-        "seed": 7,
-        "mutants": 40,
-        "noticed": 34,
-        "equivalent": 1,
-        "tree": "abc",
-        "date": "2030-01-02",
-    }
-    made = with_rows(page, {room: one})
-    assert f"| {room} | 7 | 40 | 34 | 1 | 87 % | abc | 2030-01-02 |\n" in made
+    edits = [("a", True), ("b", True), ("c", None), ("d", False), ("e", False)]
+    rows = [{"path": "x.py", "text": "x", "edit": edit, "killed": fate} for edit, fate in edits]
+    one = {"seed": 7, "verdicts": rows, "tree": "abc", "date": "2030-01-02"}
+    made = with_rows(page, {room: one}, {("x.py", "x", "d"), ("x.py", "x", "a")})
+    assert f"| {room} | 7 | 4 | 2 | 1 | 66 % | abc | 2030-01-02 |\n" in made
     assert len(made.splitlines()) == lines
 
 
