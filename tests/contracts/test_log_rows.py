@@ -54,7 +54,9 @@ def golden() -> dict[str, list[str]]:
 
 def test_the_log_has_the_rows_that_it_is_known_to_have(ready: Lh, command: Command) -> None:
     added = rows_added(ready, command)
-    assert added == golden().get(command.cmd), f"{GOLDEN} knows other rows of {command.cmd}"
+    assert added == golden().get(command.cmd), (
+        "the log changed: if so meant, run python -m tests.contracts.test_log_rows"
+    )
 
 
 def _place(base: str, name: str) -> Place:
