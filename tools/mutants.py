@@ -65,7 +65,7 @@ JUDGES: dict[str, tuple[str, ...]] = {
         "security/test_reading_a_secret.py",
         "security/test_running_what_an_import_brings.py",
     ),
-    "memory": (*EXAMPLES, "memory", "thinking", "recall"),
+    "memory": (*EXAMPLES, "memory", "thinking", "recall", "desk"),
     "work": (*EXAMPLES, "work", "desk"),
     "thinking": (*EXAMPLES, "thinking", "desk"),
     "jobs": (*EXAMPLES, "jobs", "desk", "dispatch", *ATTACKS),
