@@ -307,6 +307,21 @@ def test_bytes_lost_on_the_way_are_skipped(held: Held, to: int) -> None:
     assert whole(held.place, blob.digest) == b"a" * 100 + b"b" * 20_000
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_killed_sweep_had_set_aside_comes_back_under_one_name(
+    tmp_path: Path, again: bool
+) -> None:
+    place = FolderPlace(tmp_path / "artifacts")
+    digest = put(place, BIG[:1000])
+    (file,) = tmp_path.rglob(digest)
+    file.rename(file.with_name(f"{digest}.going"))
+    assert whole(place, digest) == BIG[:1000]
+    if again:  # someone has put the same bytes meanwhile
+        put(place, BIG[:1000])
+    assert [one.digest for one in place.blobs.list()] == [digest]
+    assert [one.name for one in file.parent.iterdir()] == [digest]
+
+
 @pytest.mark.parametrize("what", ["grew", "vanished"])
 def test_a_log_that_another_changes_while_it_is_hashed_is_not_sealed(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, what: str

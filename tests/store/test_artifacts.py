@@ -234,6 +234,19 @@ def test_a_quota_refuses_what_does_not_fit_and_nothing_is_left_behind(
         writing(lh, lambda tx: artifacts_of(lh.house).begin(tx, name="stdout"))
 
 
+def test_a_quota_is_used_to_the_last_byte_also_by_logs_that_grow(lh: Lh) -> None:
+    keeper = artifacts_of(lh.house)
+    keeper.quota_bytes = 10
+    begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
+    writing(lh, lambda tx: keeper.expect_more(tx, begun.handle, 10))
+    keeper.log(begun, ws, cap=None).append(b"12345678")
+    writing(lh, lambda tx: keeper.expect_more(tx, begun.handle, 2))
+    with pytest.raises(QuotaExceeded):
+        writing(lh, lambda tx: keeper.expect_more(tx, begun.handle, 3))
+    lh("docs.artifact.add", name="a", content="x" * 10)
+    assert writing(lh, keeper.left) == 0
+
+
 def test_a_growing_log_is_read_while_it_grows_and_sealed_at_its_end(lh: Lh) -> None:
     keeper = artifacts_of(lh.house)
     begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", owner="T-1"), tx.ws))
