@@ -253,3 +253,23 @@ def test_a_leads_answer_settles_a_request_for_everybody(world: World, visit: Vis
     listed = page.get_by_role("region", name="All sessions").get_by_role("listitem")
     expect(listed).not_to_contain_text("Needs input")
     expect(listed).not_to_contain_text("to accept")
+
+
+def test_a_name_taken_up_elsewhere_is_said_in_plain_words_and_asked_for_again(
+    world: World, visit: Visit
+) -> None:
+    page = visit("/jobs")
+    introduced(page, world)
+    world("agents.adopt", agent="ada", interactive=True, confirm=True)
+    page.get_by_label("Write about TASK-001").fill("Is anyone there?")
+    page.get_by_role("button", name="Send").click()
+    refused = page.get_by_role("alert").filter(has_text="no longer speaks for ada")
+    expect(refused).to_be_visible()
+    expect(page.locator("#main")).not_to_contain_text("agent_token")
+    page.get_by_label("To write to agents").fill("Ada")
+    page.get_by_role("button", name="Save name").click()
+    expect(page.get_by_label("Write about TASK-001")).to_have_value("Is anyone there?")
+    send(page, page.get_by_role("button", name="Send"), "agents.send")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    assert page.evaluate("Object.keys(localStorage).filter((key) => key.includes('person'))") == []

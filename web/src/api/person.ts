@@ -65,6 +65,14 @@ export async function introduce(asked: string): Promise<Person> {
   return found;
 }
 
+// Who signs out is forgotten here; a token that has ended says nothing about the person.
+let state = session.get().state;
+session.watch(() => {
+  const { state: now, why } = session.get();
+  if (state === "signed-in" && now === "signed-out" && !why) forgetPerson();
+  state = now;
+});
+
 export function forgetPerson(): void {
   localStorage.removeItem(keyOf());
   store.set({ known: { ...store.get().known, [keyOf()]: null } });

@@ -3,7 +3,7 @@
 // reached it waits, and is sent once when the server is back. A refused act stays, with the reason,
 // until it is repeated or dismissed.
 import { type Args, CallError, type Cmd, call, newKey, type Result } from "../api/calls";
-import { person } from "../api/person";
+import { forgetPerson, person } from "../api/person";
 import { makeStore, useStore } from "../kit/store";
 import { log } from "./log";
 import { link } from "./tabs";
@@ -62,11 +62,27 @@ export async function act<C extends Cmd>(
     if (undo) setTimeout(() => forgetUndo(id), UNDO_MS);
     return result;
   } catch (error) {
-    const shown =
-      error instanceof CallError ? error : new CallError("", String(error), null, false);
+    const shown = error instanceof CallError ? inPlainWords(error) : asError(error);
     put({ ...base, state: "refused", seq: 0, error: shown });
     throw shown;
   }
+}
+
+function asError(error: unknown): CallError {
+  return new CallError("", String(error), null, false);
+}
+
+/** A name that was taken up on another device: this page asks for it again. */
+function inPlainWords(error: CallError): CallError {
+  const me = person();
+  if (error.code !== "AGENT_TOKEN_REQUIRED" || !me) return error;
+  forgetPerson();
+  return new CallError(
+    error.code,
+    `This page no longer speaks for ${me.name}: that name was taken up on another device.`,
+    "enter your name again to go on here",
+    false,
+  );
 }
 
 /** The arguments in the user's own name, so that the record says who did it. */

@@ -39,7 +39,7 @@ export function JobPane({ id }: { id: string }) {
             <Refused error={done.error} onClose={() => putAway(done.id)} />
           )}
           {done && done.state !== "refused" && (
-            <p className={styles.settled} role="status">
+            <p className={styles.settled} data-state={done.state} role="status">
               {done.said}
             </p>
           )}

@@ -31,7 +31,7 @@ export function NeedCard({ need, act: done }: { need: Need; act: Act | undefined
   if (gone) return null;
   if (done && done.state !== "refused") {
     return (
-      <p className={`card ${styles.settled}`} role="status">
+      <p className={`card ${styles.settled}`} data-state={done.state} role="status">
         {done.said}
       </p>
     );
