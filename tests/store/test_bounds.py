@@ -57,6 +57,9 @@ def test_of_the_operations_that_are_done_only_the_last_is_kept_until_the_task_en
         typed = {"type": "tool_task_stdin_written", "op_id": op_id, "bytes": 1}
         runner.append(task_id, typed)
         assert count(lh, "tool_ops") == left  # those that wait, and the last that is done
+    typed = {"type": "tool_task_stdin_written", "op_id": ops[4], "bytes": 1}
+    runner.append(task_id, typed)
+    assert [op["op_id"] for op in runner.hold()["ops"]] == [ops[3]]  # told later than one behind it
     assert lh("tool.task_write_stdin", task_id=task_id, keys=["a"])["op_id"] == f"{task_id}.6"
     runner.append(task_id, ended())
     assert count(lh, "tool_ops") == 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,6 +70,38 @@ def test_a_terminal_that_fills_the_disk_says_what_is_missing_and_ends_nothing(
     assert ended["streams"]["pty"]["bytes"] == len(host.log(task, "pty"))
     (tmp_path / "full").touch()
     assert host.ended(bystander)["code"] == 4
+
+
+def test_a_key_that_the_full_disk_kept_from_being_recorded_is_typed_once(
+    host: Hosted, tmp_path: Path
+) -> None:
+    read = f"stty -icanon -echo; touch {tmp_path}/ready; exec cat > {tmp_path}/read"
+    task = host.bash(read, mode="pty", rows=24, cols=80)
+    until((tmp_path / "ready").exists, "it reads")
+    ballast = host.root / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+    def typed(n: int) -> dict[str, Any]:
+        chunk = base64.b64encode(f"{n},".encode()).decode()
+        asked = {"task": task, "op": "stdin", "op_id": f"{task}.{n}", "chunk_b64": chunk}
+        return host.client.ask("control", **asked)
+
+    keys = 0
+    while "error" not in typed(keys):  # what the journal has reserved is used up first
+        keys += 1
+    for _ in range(3):
+        assert "No space left on device" in typed(keys)["error"]
+    ballast.unlink()
+    assert typed(keys)["op"] == typed(keys)["op"]
+    wanted = "".join(f"{n}," for n in range(keys + 1))
+    until(lambda: (tmp_path / "read").read_text() >= wanted, "it has read all")
+    assert (tmp_path / "read").read_text() == wanted
+    records = [one["op_id"] for one in host.records(task) if one["kind"] == "op"]
+    assert records == [f"{task}.{n}" for n in range(keys + 1)]
+    host.cancel(task, f"{task}.end")
+    host.ended(task)
 
 
 def test_while_the_disk_is_full_a_start_is_refused_with_the_reason_and_later_works(

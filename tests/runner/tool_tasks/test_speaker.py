@@ -240,3 +240,43 @@ def test_what_grows_too_old_while_a_runner_speaks_goes(
     (old / "journal.jsonl").write_text('{"kind": "ended", "ts": 1000}\n')
     at.ended(at.spawn("true"))
     until(lambda: not old.exists(), "what is too old goes")
+
+
+def test_what_follows_an_operation_that_could_not_be_recorded_waits_for_it(
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same task, and but for a request to cancel."""
+    at = speaking(begin=False)
+    asked: list[str] = []
+    full = {"PROC-001.1", "PROC-001.2"}
+
+    class Kept:
+        def op_logged(self, *_about: Any) -> None: ...
+
+        def has_ended(self) -> bool:
+            return False
+
+    def ask(_what: str, *, op_id: str, **_more: Any) -> dict[str, Any]:
+        asked.append(op_id)
+        return {"error": "No space left on device"} if op_id in full else {"op": {}}
+
+    def op(task: str, k: int, kind: str = "stdin") -> dict[str, Any]:
+        return {"op_id": f"{task}.{k}", "task_id": task, "kind": kind, "payload": {}, "seq": k}
+
+    speaker: Any = at.speaker
+    speaker._stories = {"PROC-001": Kept(), "PROC-002": Kept()}
+    monkeypatch.setattr(speaker._host, "ask", ask)
+    speaker._do([op("PROC-001", 1), op("PROC-001", 2), op("PROC-002", 1), op("PROC-001", 3)])
+    assert asked == ["PROC-001.1", "PROC-002.1"]
+    full.remove("PROC-001.1")
+    asked.clear()
+    cancel = op("PROC-001", 4, "cancel")
+    speaker._do([*speaker._undone.values(), cancel])
+    assert asked == ["PROC-001.1", "PROC-001.2", "PROC-001.4"]
+    full.clear()
+    asked.clear()
+    speaker._do([*speaker._undone.values(), op("PROC-001", 5)])
+    assert asked == ["PROC-001.2", "PROC-001.3", "PROC-001.5"]
+    assert not speaker._undone
+    monkeypatch.undo()
+    speaker._stories = {}

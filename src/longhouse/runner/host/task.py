@@ -64,6 +64,8 @@ class HostedTask:
         self.wakes_at: float | None = None
         """When to call `tick` again."""
         self.over = False
+        self._unrecorded: dict[str, dict[str, Any]] = {}
+        """The outcomes of operations that the journal had no space for."""
         self._spec = spec
         self._folder = folder / name
         self._journal = Journal(self._folder / JOURNAL)
@@ -223,15 +225,21 @@ class HostedTask:
         return False
 
     def control(self, asked: dict[str, Any]) -> Record:
-        """Apply one operation, once per `op_id`, and record its outcome."""
+        """Apply one operation, once per `op_id`, and record its outcome.
+
+        If the disk is full, OSError: asked again, it is only recorded.
+        """
         op_id = str(asked["op_id"])
         if record := self._journal.op(op_id):
             return record
-        if self.terminal:
-            self.terminal.move()  # log earlier output first
-        offsets = {log.stream: log.size for log in self._logs}
-        outcome = self._apply(asked)
-        return self._journal.add("op", op_id=op_id, op=asked["op"], offsets=offsets, **outcome)
+        if op_id not in self._unrecorded:
+            if self.terminal:
+                self.terminal.move()  # log earlier output first
+            offsets = {log.stream: log.size for log in self._logs}
+            self._unrecorded[op_id] = {"offsets": offsets, **self._apply(asked)}
+        record = self._journal.add("op", op_id=op_id, op=asked["op"], **self._unrecorded[op_id])
+        del self._unrecorded[op_id]
+        return record
 
     # ---- read by others
 

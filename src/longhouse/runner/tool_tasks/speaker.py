@@ -347,13 +347,20 @@ class TaskSpeaker:
         return LogKeeper(partial(offer, "tool.output_append", task_id=task_id, **fence), folder)
 
     def _do(self, ops: list[dict[str, Any]]) -> None:
-        """Pass operations to the host, in order; one that it cannot record yet is tried again."""
+        """Pass operations to the host, in order; one that it cannot record yet is tried again.
+
+        Until it is, those behind it wait, but for a request to cancel.
+        """
+        stuck: set[str] = set()
         for op in ops:
             story = self._stories.get(op["task_id"])
             self._undone.pop(op["op_id"], None)
             if story is None:
                 continue  # it has ended, or we start over with all that is pending
             story.op_logged(op["op_id"], op["kind"], op["payload"].get("reason"))
+            if op["task_id"] in stuck and op["kind"] != "cancel":
+                self._undone[op["op_id"]] = op
+                continue
             said = self._host.ask(
                 "control",
                 task=op["task_id"],
@@ -366,6 +373,7 @@ class TaskSpeaker:
                 self._context.log("task.op", op=op["op_id"], why=said["error"])
                 if not story.has_ended():
                     self._undone[op["op_id"]] = op
+                    stuck.add(op["task_id"])
             self._grow(op["task_id"])
 
     # ---- listener and teller
