@@ -318,7 +318,7 @@ def test_what_a_killed_sweep_had_set_aside_comes_back_under_one_name(
     assert whole(place, digest) == BIG[:1000]
     if again:  # someone has put the same bytes meanwhile
         put(place, BIG[:1000])
-    assert [one.digest for one in place.blobs.list()] == [digest]
+    assert {one.digest for one in place.blobs.list()} == {digest}
     assert [one.name for one in file.parent.iterdir()] == [digest]
 
 
