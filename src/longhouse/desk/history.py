@@ -11,7 +11,7 @@ from typing import Any
 from longhouse.desk.room import room
 from longhouse.desk.types.history import EventsFound, FindEvents
 from longhouse.kernel.budget import Drop, Pop
-from longhouse.kernel.lines import clip
+from longhouse.kernel.lines import cell
 from longhouse.store.tx import LogRow, Tx, sql
 
 __all__ = ["find_events"]
@@ -22,16 +22,22 @@ STRETCH = 200_000
 
 def _lines(result: dict[str, Any]) -> list[str]:
     rows = [
-        f"{row['subject']}@{row['seq']} {row['kind']} by={row.get('actor') or '-'}"
+        f"{row['subject']}@{row['seq']} {row['kind']} by={row.get('actor') or '-'}{_what(row)}"
         for row in result["rows"]
     ]
     if result["has_more"]:
         rows.append(f"MORE: before={result['next_before']}")
-    return [f"history count={result['count']} back to {result['searched_to']}", *map(_cut, rows)]
+    return [f"history count={result['count']} back to {result['searched_to']}", *rows]
 
 
-def _cut(line: str) -> str:
-    return clip(line, 200)
+def _what(row: dict[str, Any]) -> str:
+    """The title of what an event is about, or what was said, if it says so."""
+    data = row.get("data") or {}
+    payload = data.get("payload")
+    said = {**data, **payload} if isinstance(payload, dict) else data
+    names = ("title", "subject", "message", "note", "reason")
+    text = next((str(said[name]) for name in names if said.get(name)), "")
+    return f" | {cell(text, 120)}" if text else ""
 
 
 @room.command(
