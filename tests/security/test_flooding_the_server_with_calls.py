@@ -23,6 +23,7 @@ from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.surfaces.http.access import ANYONE, NOBODY, AccessGate
 from longhouse.surfaces.mcp.http import McpEndpoint
+from longhouse.surfaces.mcp.opened import OpenedSessions
 from longhouse.surfaces.sessions import OpenSessions
 from tests.kit import Lh, ManualClock
 from tests.security.test_listening_after_revocation import Request, _web
@@ -319,7 +320,7 @@ class Sdk:
             self._calls.add(name)
         scope: Any = {"type": "http", "headers": [], "query_string": b"", "name": name}
         scope |= {"longhouse.caller": Caller(Role.AGENT, owner=who), "longhouse.owner": who}
-        scope |= {"longhouse.waits": nullcontext()}
+        scope |= {"longhouse.waits": nullcontext(), "method": "POST"}
         work = self.endpoint._in_turn(self._handle, scope, self._nothing, self._nothing)
         self.tasks[name] = asyncio.create_task(work)
 
@@ -391,3 +392,49 @@ async def test_followers_take_turns_however_many_a_commit_concerns(
     for one in followers:
         one.task.cancel()
     await asyncio.gather(*(one.task for one in followers), return_exceptions=True)
+
+
+def test_another_tokens_sessions_push_out_nobodys() -> None:
+    """A session holds the workspace that its client chose: without it, calls would go elsewhere."""
+    sessions = OpenSessions(kept=3)
+    ours = sessions.find("TOK-1/a", "ours")
+    assert ours is not None
+    ours.workspace = "beta"
+    for number in range(50):
+        sessions.find(f"TOK-2/{number % 7}", f"theirs {number}")
+    assert sessions.find("TOK-1/a", "ours") is ours
+    for number in range(3):
+        sessions.find("TOK-1/a", f"{number}")
+    assert sessions.find("TOK-1/a", "ours") is not ours
+
+
+async def test_a_token_that_opens_ever_more_sessions_of_the_sdk_loses_its_oldest() -> None:
+    opened = OpenedSessions(most=2)
+    ended: list[tuple[str, bytes]] = []
+
+    async def handle(scope: Any, _receive: Any, _send: Any) -> None:
+        assert scope["method"] == "DELETE"
+        ended.append((scope["longhouse.owner"], dict(scope["headers"])[b"mcp-session-id"]))
+
+    def scope_of(*session: bytes, method: str = "POST") -> dict[str, Any]:
+        headers = [(b"mcp-session-id", one) for one in session]
+        return {"method": method, "headers": headers, "longhouse.owner": "busy/1"}
+
+    async def open_one(payer: str, name: bytes) -> None:
+        answer = {"status": 200, "headers": [(b"Mcp-Session-Id", name)]}
+        opened.note(payer, scope_of(), answer)
+        await opened.end_oldest(payer, scope_of(), handle)
+
+    await open_one("calm", b"c")
+    await open_one("busy", b"1")
+    await open_one("busy", b"2")
+    opened.note("busy", scope_of(b"1"), {"status": 200})  # used again
+    await open_one("busy", b"3")
+    assert ended == [("busy/1", b"2")]
+    opened.note("busy", scope_of(b"1", method="DELETE"), {"status": 200})
+    opened.note("busy", scope_of(b"nobodys"), {"status": 404})
+    await open_one("busy", b"4")
+    assert ended == [("busy/1", b"2")]
+    await open_one("busy", b"5")
+    assert ended == [("busy/1", b"2"), ("busy/1", b"3")]
+    assert list(opened._of) == ["calm", "busy"]

@@ -74,8 +74,8 @@ QUEUED_S = 10.0
 """How long a read may wait for its turn; after that it fails with StoreBusy."""
 LATELY_S = 30.0
 MOST_KINDS = 4_096
-LANES_SHARE = 4
-"""Which part of the lanes one owner's writes may hold, if others have written lately: a fourth."""
+LANES_SHARE = 1
+"""How many lanes one owner's writes may hold at the same time, if others have written lately."""
 COUNTED_S = 0.02
 """Of what one read computes, how much its owner owes others; longer ones rest on their threads."""
 NO_WORKSPACE = 0
@@ -310,8 +310,7 @@ class Database:
                 from longhouse.store.fair import FairPool
 
                 lanes = self.engine.lanes
-                share = max(1, lanes // LANES_SHARE)
-                self._writers = FairPool("writer", lanes, share, MOST_WAITING, alone=lanes)
+                self._writers = FairPool("writer", lanes, LANES_SHARE, MOST_WAITING, alone=lanes)
         self._writers.submit(owner, lead)
 
     def _count(self, owner: str, seconds: float) -> None:

@@ -1,7 +1,8 @@
 """What a connection remembers between calls, for surfaces that have connections.
 
-A session is found by its owner and the key its client sent; the least recently used one is dropped
-first. Losing one is harmless: it holds only a default workspace.
+A session is found by its owner and the key its client sent. It holds the workspace that the client
+chose, so nobody's may be lost through another's: each token keeps its own, of which the least
+recently used is dropped first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ __all__ = ["AGENT_HEADER", "ROLE_HEADER", "SESSION_HEADER", "OpenSessions"]
 SESSION_HEADER = "longhouse-session"
 AGENT_HEADER = "longhouse-agent-id"
 ROLE_HEADER = "longhouse-role"
-_KEPT = 4096
+_KEPT = 256
+"""How many sessions of one token are kept."""
+_TOKENS = 4096
 _KEY_CHARS = 128
 
 
@@ -24,14 +27,19 @@ class OpenSessions:
 
     def __init__(self, kept: int = _KEPT) -> None:
         self._kept = kept
-        self._sessions: OrderedDict[tuple[str, str], ClientSession] = OrderedDict()
+        self._tokens: OrderedDict[str, OrderedDict[tuple[str, str], ClientSession]] = OrderedDict()
 
     def find(self, owner: str, key: str | None) -> ClientSession | None:
         """The owner's session for that key, created on first use; None without a usable key."""
         if not key or len(key) > _KEY_CHARS:
             return None
-        session = self._sessions.setdefault((owner, key), ClientSession(key=f"{owner}/{key}"))
-        self._sessions.move_to_end((owner, key))
-        if len(self._sessions) > self._kept:
-            self._sessions.popitem(last=False)
+        token = owner.partition("/")[0]
+        sessions = self._tokens.setdefault(token, OrderedDict())
+        self._tokens.move_to_end(token)
+        if len(self._tokens) > _TOKENS:
+            self._tokens.popitem(last=False)
+        session = sessions.setdefault((owner, key), ClientSession(key=f"{owner}/{key}"))
+        sessions.move_to_end((owner, key))
+        if len(sessions) > self._kept:
+            sessions.popitem(last=False)
         return session

@@ -29,6 +29,7 @@ from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.http.responses import respond
 from longhouse.surfaces.mcp.direct import answer_call, read_call
+from longhouse.surfaces.mcp.opened import OpenedSessions
 from longhouse.surfaces.sessions import SESSION_HEADER, OpenSessions
 
 __all__ = ["McpEndpoint"]
@@ -47,6 +48,7 @@ class McpEndpoint:
         self._manager: asyncio.Future[ASGIApp] | None = None
         self._wanted = asyncio.Event()
         self._streams: set[anyio.CancelScope] = set()
+        self._opened = OpenedSessions()
         self._places: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -119,6 +121,8 @@ class McpEndpoint:
 
         async def watched(message: Message) -> None:
             held.give_up()
+            if message["type"] == "http.response.start":
+                self._opened.note(caller.pays, scope, message)
             await send(message)
 
         waited = place.locked()
@@ -128,6 +132,7 @@ class McpEndpoint:
                 await turns.take()
             began = time.thread_time()
             await handle(scope, receive, watched)
+            await self._opened.end_oldest(caller.pays, scope, handle)
         finally:
             held.give_up()
         turns.charge(min(time.thread_time() - began, SDK_MOST_S))
