@@ -234,6 +234,24 @@ def test_a_file_that_an_entry_names_lends_nobody_the_token_in_it(
     assert refused["error"]["code"] == "FORBIDDEN"
 
 
+def test_but_the_agent_of_a_job_works_on_it_with_the_token_in_its_file(
+    bridge: Start, store: Path, tmp_path: Path
+) -> None:
+    """In each of its processes it is the agent that the claim names."""
+    assert bridge().call("status")[0]["success"]  # there is a server
+    longhouse(store, "call", "jobs.create", '{"title": "Job", "prompt": "Do it"}')
+    claim = json.dumps({"runner_id": "r1", "agent_digest": DIGEST})
+    held = longhouse(store, "call", "jobs.claim", claim)["result"]["job"]
+    known = {"job": held["id"], "runner_id": "r1", "claim_revision": held["revision"]}
+    file = tmp_path / "agent"
+    file.write_text(TOKEN)
+    file.chmod(0o600)
+    for message in ("half done", "nearly done"):
+        agent = bridge("--agent-token-file", str(file))
+        args = {**known, "message": message, "agent_id": held["id"]}
+        assert agent.call("jobs", op="call", cmd="jobs.report", args=args)[0]["success"]
+
+
 def test_a_link_in_the_place_of_a_kept_token_is_not_followed(bridge: Start, store: Path) -> None:
     kept = _kept(store)
     kept.parent.mkdir(parents=True, mode=0o700)
