@@ -54,7 +54,7 @@ EXAMPLES = (  # the tests that run every command's example
 )
 JUDGES: dict[str, tuple[str, ...]] = {
     "kernel": ("kernel", "dispatch", "memory", "crew", "processes", "terminals", *ATTACKS),
-    "dispatch": ("dispatch", "jobs", "crew", "desk", *ATTACKS),
+    "dispatch": (*EXAMPLES, "dispatch", "guesses", "jobs", "crew", "desk", *ATTACKS),
     "store": (
         "store",
         "memory",
@@ -127,6 +127,7 @@ def main(args: list[str]) -> int:
     if said.fresh:
         for old in HOME.glob("reach-*"):
             old.unlink()
+    commit = _commit()
     trees = [tree(number) for number in range(said.jobs)]  # the working tree may be edited
     verdicts: list[Verdict] = []
     for room in said.rooms or JUDGES:
@@ -138,7 +139,7 @@ def main(args: list[str]) -> int:
         found = judge(sample, trees, ends=ends)
         verdicts += found
         print(f"MUTANTS {room} seed {said.seed}: {Share.of(found)}", flush=True)
-        keep(room, said.seed, found)
+        keep(room, {"seed": said.seed, "tree": commit}, found)
     if said.write:
         write_page()
     return bool(below_floor(verdicts))
@@ -317,7 +318,7 @@ class Share:
         return f"{self.noticed}/{self.judged}, {self.equal} equivalent, {self.percent} %"
 
 
-def keep(room: str, seed: int, verdicts: list[Verdict]) -> None:
+def keep(room: str, about: dict[str, Any], verdicts: list[Verdict]) -> None:
     """Write down the verdicts of a room, in place of its older ones."""
     rows = [
         {
@@ -331,12 +332,7 @@ def keep(room: str, seed: int, verdicts: list[Verdict]) -> None:
         }
         for one in verdicts
     ]
-    sample = {
-        "seed": seed,
-        "date": datetime.now(tz=UTC).date().isoformat(),
-        "tree": _commit(),
-        "verdicts": rows,
-    }
+    sample = about | {"date": datetime.now(tz=UTC).date().isoformat(), "verdicts": rows}
     VERDICTS.write_text(json.dumps(kept() | {room: sample}, indent=1), encoding="utf-8")
 
 

@@ -127,8 +127,19 @@ def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
     assert after(plan.argv, "--effort") == "high"
     assert "mcp__longhouse" in after(plan.argv, "--allowedTools").split(",")
     servers = Path(after(plan.argv, "--mcp-config"))
-    assert json.loads(servers.read_text())["mcpServers"]["longhouse"]["command"] == "python"
+    local = json.loads(servers.read_text())["mcpServers"]["longhouse"]
+    assert (local["type"], local["command"]) == ("stdio", "python")
     assert servers.stat().st_mode & 0o077 == 0
+
+
+def test_claude_reaches_a_server_by_its_url_with_the_token_of_the_job(tmp_path: Path) -> None:
+    plan = planned(ClaudeCode("/opt/claude"), tmp_path, entry=REMOTE)
+    told = json.loads(Path(after(plan.argv, "--mcp-config")).read_text())
+    assert told["mcpServers"]["longhouse"] == {
+        "type": "http",
+        "url": "https://lh.example/mcp",
+        "headers": {"Authorization": "Bearer lh_secret", "Longhouse-Role": "agent"},
+    }
 
 
 @pytest.mark.proves("DEL-020")
