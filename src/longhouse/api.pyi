@@ -210,7 +210,6 @@ from longhouse.jobs.values import JobUsage as JobUsage
 from longhouse.jobs.values import ReportedUsage as ReportedUsage
 from longhouse.jobs.values import RunnerLease as RunnerLease
 from longhouse.kernel.changes import ChangedFiles as ChangedFiles
-from longhouse.kernel.errors import BudgetExceeded as BudgetExceeded
 from longhouse.kernel.errors import BytesLost as BytesLost
 from longhouse.kernel.errors import Conflict as Conflict
 from longhouse.kernel.errors import Forbidden as Forbidden

@@ -31,7 +31,7 @@ from tests.kit import Lh, runnable
 
 SLICES = 8
 CALLS = int(os.environ.get("NEAR_MISSES", "24"))
-MISSED = ("INVALID_INPUT", "UNKNOWN_OP", "UNKNOWN_CMD", "BUDGET_EXCEEDED")
+MISSED = ("INVALID_INPUT", "UNKNOWN_OP", "UNKNOWN_CMD")
 ROLES = (Role.OPERATOR, Role.OPERATOR, Role.MANAGER, Role.AGENT, Role.VIEWER)
 
 

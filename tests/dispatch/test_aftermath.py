@@ -127,7 +127,7 @@ def test_an_observer_hears_of_defects_and_takes_no_refusal_for_one(
 
     with House(settings, clock=clock, observe=observe) as house:
         assert house.call("docs.show").success
-        assert house.call("docs.show", {"limit": 100_000}).envelope["error"]
+        assert house.call("docs.show", {"limit": 0}).envelope["error"]
         monkeypatch.setattr(house.db, "read", broken)
         error = house.call("docs.show").envelope["error"]
         assert error["code"] == "INTERNAL_ERROR"

@@ -30,18 +30,39 @@ def test_a_misspelled_argument_comes_back_as_the_call_that_was_meant(lh: Lh) -> 
     assert lh("docs.show", doc_kind="notes")["entries"][-1]["content"] == "kept"
 
 
-def test_more_rows_than_the_profile_allows_come_back_as_the_call_that_fits(lh: Lh) -> None:
-    envelope = lh.envelope("docs.show", limit=100_000)
-    assert envelope["error"]["code"] == "BUDGET_EXCEEDED"
-    (again,) = envelope["actions"]
-    assert again["action_id"] == "recover.budget.clamp::docs.show"
-    assert lh.portal(again["tool"], **again["args"]).success
+def test_more_rows_than_may_be_had_are_lowered_and_the_answer_says_so(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="a note")
+    lh("tasks.macro.start", task_title="Cache")
+    for cmd, given, used in (
+        (
+            "docs.show",
+            {"limit": 100_000},
+            "limit: 100000 is over the cap of budget_profile=default; 200",
+        ),
+        (
+            "docs.show",
+            {"limit": 100_000, "budget_profile": "audit"},
+            "limit: 100000 is over the cap",
+        ),
+        ("open", {"id": "TASK-001", "limit": 60}, "limit: 60 is more than 50; 50 was used"),
+        (
+            "docs.export",
+            {"target": "TASK-001", "notes_limit": 10**6},
+            "notes_limit: 1000000 is more than 500; 500 was",
+        ),
+    ):
+        envelope = lh.envelope(cmd, **given)
+        assert envelope["success"], envelope["error"]
+        (told,) = [w for w in envelope["warnings"] if w["code"] == "BUDGET_MAX_CLAMPED"]
+        assert told["message"].startswith(used)
+        assert told["recovery"]
+    assert lh.refused("docs.show", limit=0)["code"] == "INVALID_INPUT"
 
 
 def test_offered_calls_go_where_their_caller_may(lh: Lh) -> None:
     lh("vcs.notes.commit", content="theirs", workspace="other")
     guest = Caller(Role.MANAGER, workspaces=("other",))
-    refused = lh.house.call("docs.show", {"limit": 100_000}, guest)
+    refused = lh.house.call("docs.show", {"lmit": 10}, guest)
     (again,) = refused.envelope["actions"]
     assert again["args"]["workspace"] == "other"
 

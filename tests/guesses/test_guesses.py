@@ -20,7 +20,16 @@ from tests.guesses.reading import Guess, Outcome, full, outcome, read
 from tests.guesses.setting import build
 from tests.kit import CountedIds, Lh, ManualClock
 
-TABLES = ("table.txt", "later.txt", "third.txt", "fourth.txt", "fifth.txt")
+TABLES = (
+    "table.txt",
+    "later.txt",
+    "third.txt",
+    "fourth.txt",
+    "fifth.txt",
+    "sixth.txt",
+    "seventh.txt",
+    "eighth.txt",
+)
 COMMANDS = tuple(registry())
 MOMENTS = ("not_before_ms", "deadline_ms", "parked_until_ts_ms")
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhouse.kernel.budget import PROFILES, Budget, Clip, Drop, Pop, Trim, fit
-from longhouse.kernel.errors import BudgetExceeded
 from longhouse.kernel.trim import apply
 
 
@@ -242,20 +241,10 @@ def test_either_name_of_the_budget_has_it_reported(knob: str) -> None:
     assert result["budget"] == {"max_chars": 900, "used_chars": chars(result), "truncated": False}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_profile_bounds_the_rows_and_names_the_most_it_allows(profile: str) -> None:
-    cap = PROFILES[profile].limit
-    Budget.of(profile, limit=cap)
-    with pytest.raises(BudgetExceeded) as refused:
-        Budget.of(profile, limit=cap + 1)
-    assert refused.value.recovery
-    assert f"limit <= {cap}" in refused.value.recovery
-
-
 @pytest.mark.proves("MEM-295")
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("knob", ["max_chars", "context_budget", "max_bytes"])
-def test_a_size_over_the_cap_of_a_profile_is_lowered_to_it(profile: str, knob: str) -> None:
+@pytest.mark.parametrize("knob", ["max_chars", "context_budget", "max_bytes", "limit"])
+def test_what_is_over_the_cap_of_a_profile_is_lowered_to_it(profile: str, knob: str) -> None:
     cap = PROFILES[profile].cap(knob)
     exact = Budget.of(profile, **{knob: cap})
     assert not list(exact.clamps())

@@ -178,7 +178,7 @@ def test_where_there_is_little_room_it_is_said_in_few_words_that_more_is_there()
         ("error_missing", "jobs", {"op": "create", "args": {"title": "x"}, "fmt": "lines"}),
         ("error_tool", "notes_commit", {"fmt": "lines"}),
         ("error_op", "docs", {"op": "shov", "args": {"fmt": "lines"}}),
-        ("error_budget", "docs", {"op": "show", "args": {"limit": 900, "fmt": "lines"}}),
+        ("rows_lowered", "docs", {"op": "show", "args": {"limit": 900, "fmt": "lines"}}),
         (
             "commands",
             "system",

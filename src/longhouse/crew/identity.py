@@ -176,7 +176,8 @@ def _agent_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.list",
-    also="who ls online members crew.list workspace.agents crew agents.agents",
+    also="who ls online members crew.list workspace.agents crew agents.agents team "
+    "teammates peers colleagues",
     example=ListAgents(),
     lines=_agent_lines,
     trim=[Pop("agents", cursor="agent_id", leave=1)],

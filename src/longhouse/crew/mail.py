@@ -220,7 +220,7 @@ def _like(text: str | None) -> str | None:
 
 @room.command(
     "agents.read",
-    also="agents.mark.read seen",
+    also="agents.mark.read seen agents.read.message agents.mark.message.read",
     writes=True,
     additive=True,
     idempotent=True,
@@ -234,7 +234,7 @@ def read(tx: Tx, req: Read) -> MessageMarked:
 
 @room.command(
     "agents.ack",
-    also="acknowledge accept confirm",
+    also="acknowledge accept confirm agents.acknowledge.message agents.ack.message",
     writes=True,
     additive=True,
     idempotent=True,

@@ -40,7 +40,8 @@ def delete(tx: Tx, req: Delete) -> Deleted:
         "finish close end tasks.set.status tasks.task.close resolve cancel:status=CANCELED "
         "park:status=PARKED reopen:status=ACTIVE transition update tasks.mark.done "
         "tasks.mark.complete tasks.task.finish pause:status=PARKED defer:status=PARKED "
-        "snooze:status=PARKED tasks.plan.close"
+        "snooze:status=PARKED tasks.plan.close "
+        "activate:status=ACTIVE wontfix:status=CANCELED abandon:status=CANCELED"
     ),
     writes=True,
     example=Complete(task="TASK-001"),

@@ -12,7 +12,6 @@ from longhouse.desk.types.status import GetStatus
 from longhouse.desk.types.system import ListCommands, Lookup, Open, SchemaGet, UseWorkspace
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
-    BudgetExceeded,
     InvalidInput,
     LonghouseError,
     Suggestion,
@@ -51,7 +50,7 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
         yield from _moved(refusal.registry, error.name)
     elif isinstance(error, UnknownCmd | UnknownOp):
         yield from _nearest(error)
-    elif isinstance(error, InvalidInput) and command and not isinstance(error, BudgetExceeded):
+    elif isinstance(error, InvalidInput) and command:
         taught = _teach(refusal.registry, command, refusal.args)
         yield from islice(taught, 1) if error.suggest else taught
 

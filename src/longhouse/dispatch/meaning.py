@@ -1,7 +1,8 @@
-"""What a call means that uses other words: which command, which arguments, which values.
+"""What arguments mean that use other words: which fields, which values, which units.
 
 Only what has one reading is understood; the rest is refused as it stands. `Lesson`s say what was
-understood for what. Reads and additive writes then run and teach; anything else asks back.
+understood for what. Reads and additive writes then run and teach; anything else asks back. Which
+command is meant is decided in `choosing.py`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,24 @@ from longhouse.kernel.errors import (
     UnknownCmd,
     UnknownOp,
 )
-from longhouse.kernel.names import plain_name, said_as, snake
-from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.names import HAS_A_NAME, is_id, plain_name, said_as, snake
+from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import Common, args_schema, required_args, takes
 from longhouse.kernel.synonyms import fields_for, is_plural, values_for
 from longhouse.kernel.units import Unclear, measured, unit_of
-from longhouse.kernel.values import Request
+from longhouse.kernel.values import Draft, Request
 
-__all__ = ["Lesson", "ask_back", "choose", "elsewhere", "fit", "teach", "unclear"]
+__all__ = [
+    "Lesson",
+    "ask_back",
+    "fit",
+    "is_id",
+    "is_its_name",
+    "lowered",
+    "misfit",
+    "takes_ids",
+    "teach",
+]
 
 _COMMON = tuple(Common.__struct_fields__)
 _IDS = {"TASK-": "task", "PLAN-": "plan"}
@@ -37,9 +48,12 @@ _SHOWN_ID = re.compile(r'"([A-Z]{3,4})-001"')
 _TEXTS = frozenset({"title", "text", "note", "prompt", "message", "content", "body", "description"})
 _ANY_NAME = frozenset({"id", "name", "target", "ref", "item", "object"})
 """Names that say nothing of what is named; an id does."""
-_ANY_ID = re.compile(r"[A-Z]{2,9}-[A-Z0-9]{1,15}|[\w.-]{1,40}@[0-9]{1,16}")
 _SHORT_ID = re.compile(r"(?:(?P<kind>[A-Za-z]{2,9})[-_ ]?)?#?(?P<number>[0-9]{1,12})")
 _ID_PATTERN = re.compile(r"\\A([A-Z]{2,9})-(?:\(\?:)?\[0-9\]\{3")
+
+
+_YES_NO = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_THOUSANDS = re.compile(r"([0-9]{1,9})k", re.IGNORECASE)
 
 
 class Lesson(NamedTuple):
@@ -50,73 +64,7 @@ class Lesson(NamedTuple):
     meant: str
 
 
-def choose(
-    registry: Registry, tool: str, word: str, args: Mapping[str, Any]
-) -> tuple[Command, dict[str, Any]] | None:
-    """The one command of a tool that a word means with these arguments, and what the word adds.
-
-    Of several, it is the one that takes all the arguments, then the one whose name is nearest, that
-    lacks the fewest, and that is about the tool's own things; of several left, the only read.
-    """
-    ranked = []
-    for level, command, preset in registry.called(tool, word):
-        strange, lacks = _misfit(command, {**preset, **args})
-        elsewhere = not command.cmd.startswith(f"{tool}.")
-        said_so = elsewhere and word.strip().lower().startswith(f"{tool}.")
-        if command.writes and not args:
-            lacks = max(1, lacks)  # a bare word does not say what to change
-        ranked.append(((strange, level, said_so, lacks, elsewhere), command, preset))
-    if not ranked:
-        return None
-    least = min(rank for rank, _, _ in ranked)
-    best = [(command, preset) for rank, command, preset in ranked if rank == least]
-    if len(best) > 1 and not least[0]:  # arguments that no read takes may mean the write
-        best = [one for one in best if not one[0].writes]
-    if len(best) != 1:
-        return None
-    command, preset = best[0]
-    return command, {**preset, **args}
-
-
-def elsewhere(
-    registry: Registry, found: Command, word: str, args: Mapping[str, Any]
-) -> Command | None:
-    """The one read of another tool by this name that takes all that the command here does not."""
-    if not _misfit(found, args)[0]:
-        return None
-    name = plain_name(word)
-    others = [
-        one
-        for one in registry
-        if one.portal != found.portal
-        and not one.writes
-        and one.cmd.partition(".")[2] == name
-        and _misfit(one, args) == (0, 0)
-    ]
-    return others[0] if len(others) == 1 else None
-
-
-def unclear(
-    error: LonghouseError,
-    found: Iterable[tuple[int, Command, Mapping[str, Any]]],
-    args: Mapping[str, Any],
-) -> LonghouseError:
-    """The refusal of a word, with the commands that it may mean, if they are several.
-
-    `open` is meant only if something is named that could be opened.
-    """
-    if error.hints and error.hints[0].get("nearest") == "open":
-        if not any(_is_id(value) for value in args.values()):
-            error.hints = ({**error.hints[0], "nearest": None}, *error.hints[1:])
-            error.recovery = "list the tool's commands with system.cmd.list"
-        return error
-    meant = [command.how for _, command, _ in sorted(found, key=lambda one: one[0])][:4]
-    if len(meant) > 1:
-        error.recovery = f"it may mean {', '.join(meant[:-1])} or {meant[-1]}"
-    return error
-
-
-def _misfit(command: Command, args: Mapping[str, Any]) -> tuple[int, int]:
+def misfit(command: Command, args: Mapping[str, Any]) -> tuple[int, int]:
     """How badly the arguments fit: those that it does not take, and those that it lacks."""
     try:
         fitted, _ = fit(command, dict(args))
@@ -151,7 +99,7 @@ def fit(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], list[Le
         if name == "agent_token" and name not in command.fields() and not command.writes:
             lessons.append(Lesson("argument", name, "nothing, as this read needs none"))
             continue
-        if (inside := _inside(command, name)) is not None:
+        if (inside := _inside(command, name, value)) is not None:
             outer, inner, implied = inside
             made[outer] = {**(args.get(outer) or {}), **made.get(outer, {}), inner: value}
             made.update({k: v for k, v in implied.items() if k not in args})
@@ -172,11 +120,36 @@ def fit(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], list[Le
     return made, lessons
 
 
+def lowered(
+    command: Command, args: dict[str, Any]
+) -> tuple[dict[str, Any], tuple[tuple[str, int, int], ...]]:
+    """The arguments with counts over the most that the command takes lowered to it, and those."""
+    over: list[tuple[str, int, int]] = []
+    for name, item in args.items():
+        most = _most(command, name) if _is_count(command, name) else None
+        if type(item) is int and most is not None and item > most:
+            over.append((name, item, most))
+    return {**args, **{name: most for name, _, most in over}}, tuple(over)
+
+
+def _is_count(command: Command, name: str) -> bool:
+    """Whether an argument says only how much of the answer is wanted."""
+    if name == "limit" or name.endswith("_limit") or name.startswith("limit_"):
+        return True
+    return not command.writes and ("lines" in name or "bytes" in name or name.startswith("max_"))
+
+
+def _most(command: Command, name: str) -> int | None:
+    field = args_schema(command)["properties"].get(name, {})
+    return next((one["maximum"] for one in field.get("anyOf", [field]) if "maximum" in one), None)
+
+
 def _composed(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], list[Lesson]]:
     """The arguments with the parts of one object, given beside each other, put into it."""
     for field, words in _parts(command.request).items():
         parts = {name: words[said] for name in args if (said := snake(name)) in words}
-        parts = {name: part for name, part in parts.items() if name not in command.fields()}
+        parts = {n: part for n, part in parts.items() if n not in command.fields()}
+        parts = {n: part for n, part in parts.items() if not (is_id(args[n]) and part in _TEXTS)}
         if field in args or len(parts) < 2 or len({*parts.values()}) < len(parts):
             continue
         made = {part: args[name] for name, part in parts.items()}
@@ -241,13 +214,16 @@ def _field(command: Command, said: str, value: Any, args: Mapping[str, Any]) -> 
     if kind in own and kind not in args and (set(declared) & set(_IDS.values()) or said == "id"):
         return kind
     if said in _ANY_NAME and isinstance(value, str) and value.partition("-")[2]:
+        own = tuple(one for one in own if one not in command.writes_with)
         named = [one for one in own if _kind_of_id(command, one) == value.partition("-")[0]]
         if len(named) == 1 and named[0] not in args:
             return named[0]
     found: list[str] = []
     for names in (declared, [*fields_for(said, own)], said_as(said, Common)):
         free = [one for one in dict.fromkeys(names) if one not in args and not _is_time(one)]
-        free = [one for one in free if not (_is_id(value) and _is_text(command, one))]
+        free = [one for one in free if not (is_id(value) and _is_text(command, one))]
+        free = [one for one in free if one not in command.writes_with]  # never by a guess
+        free = [one for one in free if not (is_id(value) and one in HAS_A_NAME)]
         own_words = {*declared, said.removesuffix("_id")}
         found += [o for o in free if o in own_words and _may_be_wrong(command, o, value)]
         fitting = [one for one in free if takes(command, one, _repaired(command, one, value))]
@@ -264,26 +240,24 @@ def _is_time(name: str) -> bool:
     return found is not None and found.kind == "time"
 
 
-def _inside(command: Command, name: str) -> tuple[str, str, dict[str, Any]] | None:
+def _inside(command: Command, name: str, value: Any) -> tuple[str, str, dict[str, Any]] | None:
     if name in command.fields() or name in _COMMON:
         return None
-    return _objects(command.request).get(snake(name))
+    said = snake(name) + ("[]" if isinstance(value, list) else "")
+    return _objects(command.request).get(said) or _objects(command.request).get(snake(name))
 
 
 def _may_be_wrong(command: Command, name: str, value: Any) -> bool:
     """Whether a value that the field does not take may be meant for it nevertheless."""
+    if isinstance(value, dict):
+        return False
     chosen = _has_choices(command, name) or _kind_of_id(command, name) is not None
-    return chosen or _is_id(value) or not isinstance(value, str)
+    return chosen or is_id(value) or not isinstance(value, str)
 
 
 def _is_text(command: Command, name: str) -> bool:
     """Whether a field holds what somebody writes, and no id of something."""
     return name in _parts(command.request) or name.rpartition("_")[2] in _TEXTS
-
-
-def _is_id(value: Any) -> bool:
-    """Whether a value names a record, and so is not the text of one."""
-    return isinstance(value, str) and _ANY_ID.fullmatch(value) is not None
 
 
 def _repaired(command: Command, name: str, value: Any, said: str = "") -> Any:
@@ -306,8 +280,13 @@ def _repaired(command: Command, name: str, value: Any, said: str = "") -> Any:
     text = value.strip()
     if text.lstrip("-").isdigit() and len(text) < 19 and takes(command, name, int(text)):
         return int(text)
-    if text.lower() in ("true", "false") and takes(command, name, text.lower() == "true"):
-        return text.lower() == "true"
+    if (said_so := _YES_NO.get(text.lower())) is not None and takes(command, name, said_so):
+        return said_so
+    if (thousands := _THOUSANDS.fullmatch(text)) and takes(command, name, 1):
+        return int(thousands[1]) * 1000
+    parts = [one.strip() for one in text.split(",")]
+    if len(parts) > 1 and all(is_id(one) for one in parts):
+        return parts if takes(command, name, parts) else value
     tries = [*values_for(value, any_case=_has_choices(command, name))]
     good = [one for one in (*tries, *([one] for one in tries)) if takes(command, name, one)]
     return good[0] if len({str(one).lower() for one in good}) == 1 else value
@@ -330,11 +309,24 @@ def _is_of_another_kind(command: Command, name: str, value: Any) -> bool:
     return bool(kind["kind"]) and kind["kind"].upper() in _KINDS - {*_kinds_shown(command, name)}
 
 
+def takes_ids(command: Command, args: Mapping[str, Any]) -> bool:
+    """Whether every id among the arguments stands where ids of its kind are taken."""
+    return all(
+        item.partition("-")[0] in (_kind_of_id(command, name), *_kinds_written(command, name))
+        for name, item in args.items()
+        if is_id(item)
+    )
+
+
 @cache
 def _kinds_shown(command: Command, name: str) -> frozenset[str]:
+    return _kinds_written(command, name) or _KINDS
+
+
+@cache
+def _kinds_written(command: Command, name: str) -> frozenset[str]:
     field = args_schema(command)["properties"].get(name, {})
-    shown = frozenset(_SHOWN_ID.findall(msgspec.json.encode(field).decode()))
-    return shown or _KINDS
+    return frozenset(_SHOWN_ID.findall(msgspec.json.encode(field).decode()))
 
 
 @cache
@@ -403,22 +395,37 @@ def teach(command: Command, lessons: Iterable[Lesson]) -> dict[str, Any]:
 
 
 def ask_back(
-    command: Command, request: Request, common: Common, lessons: list[Lesson]
+    command: Command,
+    request: Request,
+    common: Common,
+    lessons: list[Lesson],
+    said: Mapping[str, Any],
 ) -> LonghouseError:
     """The refusal of a call that was understood but is not one to guess: with the exact call."""
     told = ", ".join(dict.fromkeys(f"{one.said[:80]} means {one.meant}" for one in lessons))
     parts = {one.part for one in lessons}
     kind = UnknownOp if "op" in parts else UnknownCmd if "cmd" in parts else InvalidInput
+    bare = "task" in command.fields() and said in ({}, *command.also.values())
+    if bare and not any(is_its_name(command, one.said.partition("=")[2]) for one in lessons):
+        offered: Request | Draft = Draft(command.request, dict(said), ["task"])
+        why = "the same call; name the task"  # a bare word names nothing to change
+    else:
+        offered, why = request, "the same call, with the right names"
     return kind(
         f"{told}; {command.cmd} changes what is there, so it runs only under its own names",
         recovery=f"if that is what you mean, use {command.how}",
         suggest=[
             Suggestion(
-                request,
-                "the same call, with the right names",
+                offered,
+                why,
                 action_id=f"recover.argument::{command.cmd}",
                 common=msgspec.to_builtins(common),
             )
         ],
         hints=[{"kind": "understood", "field": "op", "nearest": command.cmd}],
     )
+
+
+def is_its_name(command: Command, word: str) -> bool:
+    """Whether a word is the command's own name, if in another spelling."""
+    return plain_name(word) in (command.cmd, plain_name(command.cmd.partition(".")[2]))

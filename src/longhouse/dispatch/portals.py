@@ -75,21 +75,24 @@ def _guessed(
     error: LonghouseError,
 ) -> PortalCall:
     """The call of an op or a cmd that is not ours but means one command; else raises the error."""
-    from longhouse.dispatch.meaning import Lesson, choose, elsewhere, unclear  # only guesses
+    from longhouse.dispatch.choosing import choose, elsewhere, unclear  # only guesses
+    from longhouse.dispatch.meaning import Lesson
 
     op, cmd = (str(envelope.pop(name, None) or "").strip() for name in ("op", "cmd"))
     part, word = ("op", op) if op and op.lower() != "call" else ("cmd", cmd)
     beside = {k: v for k, v in envelope.items() if k not in _ENVELOPE}
     extra = {"cmd": cmd} if part == "op" and cmd else {}
-    found = choose(registry, tool, word, {**extra, **beside, **args}) if word else None
-    if found is None:
-        meant = registry.called(tool, word) if word else []
-        raise unclear(error, meant, {**beside, **args})
-    command, given = found
-    if other := elsewhere(registry, command, word, given):
-        error.hints = ({"kind": "nearest", "field": part, "nearest": other.cmd},)
-        error.recovery = f"use the tool {other.portal!r} with {other.how}"
+    said = {**extra, **beside, **args}
+    found = choose(registry, tool, word, said) if word else None
+    if word and (other := elsewhere(registry, tool, found, word, said)):
+        command = registry.of(other.request)
+        error.suggest = (other,)
+        error.hints = ({"kind": "nearest", "field": part, "nearest": command.cmd},)
+        error.recovery = f"use {command.where}"
         raise error
+    if found is None:
+        raise unclear(registry, tool, word, error, said)
+    command, given = found
     kept = {k: v for k, v in envelope.items() if k in _ENVELOPE}
     own = {k: v for k, v in given.items() if k not in beside}
     if extra and "cmd" not in command.fields():
@@ -175,6 +178,7 @@ def plain(command: Command, arguments: dict[str, Any]) -> dict[str, Any]:
     """A command's arguments in a portal call: those in `args`, and all fields beside it."""
     envelope = dict(arguments)
     if command.cmd == command.portal:
+        envelope.pop("op", None), envelope.pop("cmd", None)
         return _flat(command, envelope).args
     args, _ = _inner(envelope)
     if _selects_by_cmd(command, envelope):
@@ -246,19 +250,28 @@ def understood(
     try:
         made = _decoded(command, args, budget_of)
     except InvalidInput as error:
-        from longhouse.dispatch.meaning import fit
+        from longhouse.dispatch.meaning import fit, is_its_name, lowered
 
-        fitted, more = fit(command, args)
-        if fitted == args:
-            raise error from None
-        made = _decoded(command, fitted, budget_of)
+        try:
+            fitted, more = fit(command, args)
+            fitted, low = lowered(command, fitted)
+            if fitted == args:
+                raise error from None
+            made = _decoded(command, fitted, budget_of)
+        except InvalidInput as refused:
+            for word in (one.said for one in lessons if one.part in ("op", "cmd")):
+                if not is_its_name(command, word.partition("=")[2]):
+                    refused.message += f" ({word} was taken for {command.cmd})"
+            raise
         learned += more
+        budget = msgspec.structs.replace(made.budget, lowered=low)
+        made = made._replace(budget=budget) if low else made
     if not learned:
         return made
     from longhouse.dispatch.meaning import ask_back, teach
 
     if not command.may_be_guessed(made.own) and any(one.part != "beside" for one in learned):
-        raise ask_back(command, made.request, made.common, learned)
+        raise ask_back(command, made.request, made.common, learned, made.own)
     return made._replace(taught=teach(command, learned))
 
 

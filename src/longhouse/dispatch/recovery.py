@@ -18,7 +18,6 @@ from longhouse.dispatch.portals import aim, kind_named, plain
 from longhouse.facts import HouseFacts
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
-    BudgetExceeded,
     InvalidInput,
     LonghouseError,
     Suggestion,
@@ -28,7 +27,7 @@ from longhouse.kernel.errors import (
     WorkspaceNotAllowed,
 )
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.names import field_meant, snake
+from longhouse.kernel.names import HAS_A_NAME, field_meant, is_id, snake
 from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import Common, args_schema, decode, required_args, split_common, takes
 from longhouse.kernel.units import unit_of
@@ -77,8 +76,9 @@ def mend(
 
     If only names were wrong, the same call with the right names is the only suggestion added.
     """
-    corrected = _corrected(facts, error, failed)
-    found = [*error.suggest, *corrected]
+    found = [*error.suggest]
+    if not any(_is_whole(one) for one in found):
+        found += _corrected(facts, error, failed)
     if any(_is_whole(one) for one in found):
         return found
     has_session = caller is not None and caller.session is not None
@@ -104,9 +104,6 @@ def _corrected(facts: HouseFacts, error: LonghouseError, failed: Failed) -> list
         return _again(meant, failed.given(meant), _PORTAL) if meant else []
     if command is None or given is None:
         return []
-    if isinstance(error, BudgetExceeded):
-        most = min(error.most, _own_most(command, error.knob))
-        return _again(command, given, "recover.budget.clamp", {error.knob: most})
     if isinstance(error, WorkspaceLocked | WorkspaceNotAllowed):
         return _elsewhere(facts)
     if isinstance(error, InvalidInput):
@@ -129,19 +126,14 @@ def _elsewhere(facts: HouseFacts) -> list[Suggestion]:
     ]
 
 
-def _again(
-    command: Command, given: Args | None, action: str, changes: Args | None = None
-) -> list[Suggestion]:
-    """The same call with these changes, under the right names; nothing if it would be the same.
-
-    `changes` are limits that the error states, never values for the caller's own fields.
-    """
+def _again(command: Command, given: Args | None, action: str) -> list[Suggestion]:
+    """The same call under the right names; nothing if it would be the same."""
     if given is None:
         return []
     try:
         check_json(given)
         named, missing = _renamed(command, given)
-        aimed = aim(command, {**named, **(changes or {})})
+        aimed = aim(command, named)
     except LonghouseError:
         return []
     kept: Args = {}
@@ -166,7 +158,7 @@ def _again(
     return [
         Suggestion(
             request,
-            _why(missing, changes),
+            _why(missing),
             action_id=f"{action}::{command.cmd}",
             common=msgspec.to_builtins(common),
         )
@@ -181,11 +173,10 @@ def _as_understood(command: Command, given: Args) -> Args | None:
         return None
 
 
-def _why(missing: list[str], changes: Args | None) -> str:
+def _why(missing: list[str]) -> str:
     if missing:
         return f"the same call; add {', '.join(missing)}"
-    changed = "".join(f", {name}={item}" for name, item in (changes or {}).items())
-    return f"the same call{changed or ', with the right names'}"
+    return "the same call, with the right names"
 
 
 def _renamed(command: Command, args: Args) -> tuple[Args, list[str]]:
@@ -201,12 +192,16 @@ def _renamed(command: Command, args: Args) -> tuple[Args, list[str]]:
     unclear: list[str] = []
     for name, item in args.items():
         right = name if name in known else field_meant(name, "", command.request, Common) or name
+        right = name if is_id(item) and right in HAS_A_NAME - {name} else right
         right = _holds(command, right, item)
         if _unit(right) != _unit(name) or (right in named and named[right] != item):
             unclear.append(right)
         else:
             named[right] = item
-    return {name: item for name, item in named.items() if name not in unclear}, unclear
+    made = {name: item for name, item in named.items() if name not in unclear}
+    with suppress(LonghouseError):
+        made, _ = fit(command, made)
+    return made, unclear
 
 
 def _unit(name: str) -> str | None:
@@ -219,9 +214,3 @@ def _holds(command: Command, name: str, item: Any) -> str:
     kind = kind_named(item)
     moved = name in ("task", "plan") and kind in command.fields() and kind != name
     return kind if kind and moved and not takes(command, name, item) else name
-
-
-def _own_most(command: Command, knob: str) -> int:
-    schema = args_schema(command)["properties"].get(knob, {})
-    most: int = schema.get("maximum", 10**9)
-    return most

@@ -60,7 +60,7 @@ NOT_YET: dict[str, Any] = {
     "jobs.create",
     also=(
         "new add submit run queue enqueue delegate dispatch launch execution.rpc jobs.agent.spawn "
-        "subagent jobs.spawn.agent jobs.job.start"
+        "subagent jobs.spawn.agent jobs.job.start task~ agent~"
     ),
     op="create",
     writes=True,

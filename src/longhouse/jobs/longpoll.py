@@ -27,7 +27,7 @@ __all__ = ["wait_jobs"]
 
 @room.command(
     "jobs.wait",
-    also="await poll join block",
+    also="await poll join block watch~",
     example=WaitJobs(job="JOB-001", until="end", timeout_ms=0),
     trim=[
         Clip("events.message", 400),

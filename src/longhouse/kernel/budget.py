@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from longhouse.kernel.errors import BudgetExceeded
 from longhouse.kernel.trim import Clip, Doc, Drop, Keep, Pop, Trim, apply, clip_text, empty
 
 __all__ = ["PROFILES", "Budget", "Clip", "Drop", "Fitted", "Keep", "Pop", "Profile", "Trim", "fit"]
@@ -45,7 +44,9 @@ class Budget(msgspec.Struct, frozen=True):
     explicit: bool = False
     profile: str = "default"
     clamped: tuple[tuple[str, int], ...] = ()
-    """The sizes asked for that were over the profile's cap, which was used instead."""
+    """What was asked for over the profile's cap, which was used instead."""
+    lowered: tuple[tuple[str, int, int], ...] = ()
+    """What was asked for over the most that the command itself takes, which was used instead."""
 
     @classmethod
     def of(
@@ -58,19 +59,15 @@ class Budget(msgspec.Struct, frozen=True):
         limit: int | None = None,
         context_budget: int | None = None,
     ) -> Budget:
-        """The requested budget: sizes over the profile's cap are lowered to it.
-
-        More rows than the profile allows raise BudgetExceeded: a page of another size has another
-        cursor, so the caller should choose it.
-        """
+        """The requested budget: whatever is over the profile's cap is lowered to it."""
         if max_chars is max_bytes is max_lines is limit is context_budget is None:
             return _UNASKED[profile]
         allowed = PROFILES[profile]
-        if limit is not None and limit > allowed.limit:
-            raise _exceeded("limit", limit, profile)
         knobs = {"max_chars": max_chars, "context_budget": context_budget, "max_bytes": max_bytes}
         asked = {knob: size for knob, size in knobs.items() if size is not None}
         chars = [size for knob, size in asked.items() if knob != "max_bytes"]
+        if limit is not None:
+            asked["limit"] = limit
         return cls(
             max_chars=min([*chars, allowed.max_chars]),
             max_bytes=None if max_bytes is None else min(max_bytes, allowed.cap("max_bytes")),
@@ -81,7 +78,9 @@ class Budget(msgspec.Struct, frozen=True):
         )
 
     def clamps(self) -> Iterator[tuple[str, str]]:
-        """For each size that was lowered: what was asked and used, and what to do about it."""
+        """For all that was lowered: what was asked and used, and what to do about it."""
+        for knob, size, most in self.lowered:
+            yield f"{knob}: {_number(size)} is more than {most}; {most} was used", _page(knob, most)
         for knob, size in self.clamped:
             most = PROFILES[self.profile].cap(knob)
             wide = [name for name, p in PROFILES.items() if p.cap(knob) > most]
@@ -96,16 +95,8 @@ class Budget(msgspec.Struct, frozen=True):
 _UNASKED = {name: Budget(max_chars=profile.max_chars) for name, profile in PROFILES.items()}
 
 
-def _exceeded(knob: str, asked: int, profile: str) -> BudgetExceeded:
-    most = PROFILES[profile].cap(knob)
-    wider = next((name for name, p in PROFILES.items() if p.cap(knob) >= asked), None)
-    hint = f", or budget_profile={wider}" if wider else ""
-    return BudgetExceeded(
-        f"{knob}: {_number(asked)} is over the cap of budget_profile={profile}; fix: {knob}={most}",
-        recovery=f"use {knob} <= {most}{hint}",
-        knob=knob,
-        most=most,
-    )
+def _page(knob: str, most: int) -> str:
+    return f"use {knob} <= {most}" + (", and go on with cursor" if knob == "limit" else "")
 
 
 def _number(size: int) -> str:

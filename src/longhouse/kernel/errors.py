@@ -3,8 +3,7 @@
     LonghouseError
     ├── InvalidInput            the call is wrong as written
     │   ├── UnknownTool, UnknownOp, UnknownCmd
-    │   ├── InvalidName
-    │   └── BudgetExceeded
+    │   └── InvalidName
     ├── UnknownId               the call names something that does not exist
     │   └── UnknownWorkspace
     ├── Conflict                the current state does not allow it
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from longhouse.kernel.values import Draft, Request
 
 __all__ = [
-    "BudgetExceeded",
     "BytesLost",
     "Conflict",
     "Forbidden",
@@ -165,24 +163,6 @@ class InvalidName(InvalidInput):
     """That name is not allowed."""
 
     code = "INVALID_NAME"
-
-
-class BudgetExceeded(InvalidInput):
-    """The call asks for more rows than its budget profile allows."""
-
-    code = "BUDGET_EXCEEDED"
-
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        recovery: str | None = None,
-        knob: str = "max_chars",
-        most: int = 0,
-    ) -> None:
-        super().__init__(message, recovery=recovery)
-        self.knob = knob
-        self.most = most
 
 
 class UnknownId(LonghouseError):

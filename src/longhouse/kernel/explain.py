@@ -105,9 +105,9 @@ def _near(value: Any, wanted: Schema, root: Schema) -> Any:
 
 
 def _is_own(wanted: Schema, root: Schema) -> bool:
-    """Whether no example helps: a choice is listed, and a text or an id is the caller's own."""
-    options = [*_options(wanted, root)]
-    return any("enum" in one or one.get("type") == "string" for one in options)
+    """Whether no example helps: only objects have a shape that one shows better than words."""
+    kinds = {"enum" if "enum" in one else one.get("type") for one in _options(wanted, root)}
+    return "object" not in kinds or not kinds.isdisjoint({"enum", "string"})
 
 
 def _options(wanted: Schema, root: Schema) -> Iterator[Schema]:

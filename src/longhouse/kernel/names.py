@@ -20,10 +20,12 @@ from msgspec import inspect as types
 from longhouse.kernel.errors import UnknownTool
 
 __all__ = [
+    "HAS_A_NAME",
     "PORTALS",
     "also",
     "field_meant",
     "holds",
+    "is_id",
     "made_of",
     "nearest",
     "other_names",
@@ -60,7 +62,8 @@ def plain_name(name: str) -> str:
 def other_names(cmd: str, words: str) -> dict[str, dict[str, Any]]:
     """The full names in `words`, and what each implies: `cancel:status=CANCELED`.
 
-    A word without a dot belongs to the command's own family; `.help` is said in every tool.
+    A word without a dot belongs to the command's own family; `.help` is said in every tool; `word~`
+    means this command only if no other by that word takes the arguments.
     """
     family, dot, _ = cmd.partition(".")
     made: dict[str, dict[str, Any]] = {}
@@ -103,6 +106,16 @@ _STEP = re.compile(r"\[[^\[\]]*\]|[^.\[]+")
 """One step of a path in msgspec's notation: `files[0].path`, or `by_name[...].path` for a map."""
 
 
+HAS_A_NAME = frozenset({"branch", "doc", "agent", "assignee", "anchor"})
+"""Fields for things that have a name, and no id."""
+_ANY_ID = re.compile(r"[A-Z]{2,9}-[A-Z0-9]{1,15}|[\w.-]{1,40}@[0-9]{1,16}")
+
+
+def is_id(value: Any) -> bool:
+    """Whether a value names a record, and so is not the text or the name of one."""
+    return isinstance(value, str) and _ANY_ID.fullmatch(value) is not None
+
+
 def also(*words: str) -> Meta:
     """Other words that callers use for this field."""
     return Meta(extra={"also": words})
@@ -111,7 +124,7 @@ def also(*words: str) -> Meta:
 def holds(**names: dict[str, Any]) -> Meta:
     """Names that belong inside this object, each with the arguments that it implies.
 
-    `cmd={"": "command"}` stands inside the object as `command`.
+    `cmd={"": "command"}` stands inside the object as `command`; `cmd[]` is said of a list.
     """
     return Meta(extra={"holds": names})
 

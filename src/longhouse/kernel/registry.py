@@ -108,6 +108,12 @@ class Command(msgspec.Struct, frozen=True, eq=False):
         """The portal arguments that select this command."""
         return f"op={self.op}" if self.op else f"op=call cmd={self.cmd}"
 
+    @property
+    def where(self) -> str:
+        """The tool and the arguments that select this command, in words."""
+        flat = self.cmd == self.portal
+        return f"the tool {self.portal!r}" + ("" if flat else f" with {self.how}")
+
     def fields(self) -> tuple[str, ...]:
         return self.request.__struct_encode_fields__
 
@@ -201,21 +207,22 @@ class Registry:
         """The command with this name in any spelling, or the only one with it among its `also`."""
         word = plain_name(name)
         others = self.aliases.get(word, ())
+        others = [cmd for cmd in others if not self._is_second(cmd, word)] or others
         name = others[0] if len(others) == 1 else self.spelled.get(word, word)
         return self.commands.get(name)
 
     def called(self, tool: str, word: str) -> list[tuple[int, Command, Mapping[str, Any]]]:
         """The commands of a tool that a word may mean, each with the arguments that it implies.
 
-        By name (0; of the tool's other family: 1), by declared other name (2), by the same words in
-        another order (3), with another verb (4), without a verb that says no more than its noun, or
-        if each of its words alone means the same (5).
+        By name (0; of the tool's other family: 1), by declared other name (2), by one that is a
+        second meaning or by the same words in another order (3), with another verb (4), without a
+        verb that says no more than its noun, or if each of its words alone means the same (5).
         """
         joined, apart = plain_name(word), plain_name(spaced(word))
         return self._called(tool, joined) or (self._called(tool, apart) if apart != joined else [])
 
     def _called(self, tool: str, name: str) -> list[tuple[int, Command, Mapping[str, Any]]]:
-        from longhouse.kernel.synonyms import about, is_verb
+        from longhouse.kernel.synonyms import about, is_plural, is_verb, looks_at
 
         families = sorted({c.partition(".")[0] for c in self.commands if portal_of(c) == tool})
         first, _, rest = name.partition(".")
@@ -224,11 +231,14 @@ class Registry:
         bare = rest if rest and first in (tool, tool.removesuffix("s")) else name
         family, others = about(bare, families)
         if family and others:  # `list_agents`, `kill_process`: the word says whose
-            return self._within(tool, [family], others)
+            several = looks_at(others) == "" and any(is_plural(one) for one in bare.split("."))
+            listed = self._within(tool, [family], "list") if several else []  # `get_agents`
+            return listed or self._within(tool, [family], others)
         own = self._named(f"{tool}.{bare}")
         here = any(self.commands[cmd].portal == tool for cmd in own)
         if not here and (own or is_verb(bare)):
-            families = [tool]  # a bare verb is about the tool's own things
+            exact = [one for one in families if f"{one}.{bare}" in self.spelled]
+            families = exact or [tool]  # a bare verb is about the tool's own things
         return self._within(tool, families, bare)
 
     def _within(
@@ -239,8 +249,9 @@ class Registry:
         found: dict[str, tuple[int, Mapping[str, Any]]] = {}
         for whole in (*(f"{one}.{bare}" for one in families), bare):
             for cmd, implied in self._named(whole).items():
-                exact = self.spelled.get(whole) == cmd
-                found.setdefault(cmd, (int(families[0] != tool) if exact else 2, implied))
+                level = 3 if self._is_second(cmd, whole) else 2
+                level = int(families[0] != tool) if self.spelled.get(whole) == cmd else level
+                found.setdefault(cmd, (level, implied))
         for level, verbs in ((3, False), (4, True)):
             said = same_words(bare, verbs=verbs)
             for cmd, whole, implied in () if found else self._wordings(tool):
@@ -274,6 +285,10 @@ class Registry:
             others = self.commands[cmd].also.items()
             found[cmd] = next(given for name, given in others if plain_name(name) == whole)
         return found
+
+    def _is_second(self, cmd: str, whole: str) -> bool:
+        """Whether a name is declared as a second meaning of the word, for `word~`."""
+        return any(plain_name(one) == whole and one[-1] == "~" for one in self.commands[cmd].also)
 
     def _wordings(self, tool: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         for command in self:
@@ -346,7 +361,7 @@ class Registry:
         near = nearest(op, self.ops_of(tool))
         known = (self.stands_for(f"{tool}.{op}") or self.stands_for(op)) if op else None
         if known is not None:
-            fix = f"use {known.how}" + ("" if known.portal == tool else f" of {known.portal!r}")
+            fix = f"use {known.how}" if known.portal == tool else f"use {known.where}"
         elif near:
             fix = f"did you mean op={near}? others: {offered}"
             known = self.ops[tool, near]

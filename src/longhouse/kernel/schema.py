@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.names import also
+from longhouse.kernel.names import HAS_A_NAME, also, is_id
 from longhouse.kernel.registry import Command
 from longhouse.kernel.values import Request, Value
 
@@ -110,6 +110,7 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
 
             refused = [one for one in _COMMON if takes(command, one, args[name]) is False]
             not_meant = {*args, *refused} - {*own}.difference(args)
+            not_meant |= HAS_A_NAME if is_id(args[name]) else frozenset()
             known = (*own, *_COMMON)
             raise unknown_argument("", name, known, command.request, Common, not_meant=not_meant)
     required = required_args(command)

@@ -15,6 +15,7 @@ __all__ = [
     "fields_for",
     "is_plural",
     "is_verb",
+    "looks_at",
     "same_words",
     "values_for",
     "verb_adds",
@@ -31,7 +32,30 @@ _VERBS = {
 _ADDING_WORDS = "add create new write post make send leave store save record append"
 _LOOKING_WORDS = "get show check read list view see fetch print retrieve search find query load"
 _ADDING, _LOOKING = (frozenset(words.split()) for words in (_ADDING_WORDS, _LOOKING_WORDS))
-_FILLERS = frozenset(["a", "an", "the", "my", "of", "to", "for", "what", "is", "me", "do", "bd"])
+_FILLERS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "my",
+        "of",
+        "to",
+        "for",
+        "what",
+        "is",
+        "me",
+        "do",
+        "bd",
+        "should",
+        "i",
+        "we",
+        "can",
+        "please",
+        "now",
+        "on",
+        "about",
+    ]
+)
 _NOUNS = {
     "tool": ("process", "proc", "shell", "bash", "terminal", "pane"),
     "tasks": ("task", "issue", "ticket"),
@@ -42,10 +66,10 @@ _FIELDS = (
     "text content body message note comment msg markdown",
     "title name subject label heading",
     "text query q search pattern term keywords",
-    "status state",
-    "limit count n max max_results n_results page_size top",
+    "status state transition",
+    "limit count n max max_results n_results page_size top top_k first last",
     "from source src base",
-    "to target dest destination into target_id",
+    "to target dest destination into target_id recipients recipient",
     "parent under parent_id",
     "rel relation relationship relation_type relationtype link_type edge_type type",
     "scope path file",
@@ -56,6 +80,8 @@ _FIELDS = (
     "prompt instructions",
     "types type kind",
     "types card_type",
+    "type card_type card_kind",
+    "tags_any tags tag labels",
     "agent agent_name who name",
     "assignee owner assigned_to",
     "by group_by per",
@@ -133,6 +159,12 @@ def verb_adds(verb: str) -> bool | None:
     if verb in _ADDING:
         return True
     return False if verb in _LOOKING else None
+
+
+def looks_at(name: str) -> str | None:
+    """What a name says to look at (`get.card`), which may be nothing; None if it says not to."""
+    first, _, rest = name.partition(".")
+    return rest if _VERB.get(first, first) == "show" or first in ("open", "see") else None
 
 
 def about(bare: str, families: Collection[str]) -> tuple[str | None, str]:

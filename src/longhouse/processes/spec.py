@@ -109,16 +109,21 @@ def check_args(tool: str, args: Mapping[str, Any]) -> None:
                 recovery=f"known: {', '.join(sorted(_TAKES[tool]))}",
             )
     if tool == "bash":
-        _check_text(args.get("command"), "command", "make test")
+        command = args.get("command")
+        if not isinstance(command, str) or not command.strip():
+            raise BadSpec(
+                "args.command: expected text",
+                recovery="with tool=bash, pass the command line as args.command",
+            )
     else:
         argv = args.get("argv")
         if not isinstance(argv, list) or not argv or not all(isinstance(w, str) for w in argv):
             raise BadSpec(
-                'args.argv: expected a list of words; fix: args.argv=["make", "test"]',
-                recovery='pass {"tool": "exec", "args": {"argv": ["make", "test"]}}',
+                "args.argv: expected a list of words",
+                recovery="with tool=exec, pass the program and its arguments as args.argv",
             )
         if not argv[0]:
-            raise BadSpec('args.argv[0]: expected a program; fix: args.argv=["make"]')
+            raise BadSpec("args.argv[0]: expected a program")
     for name, (least, most) in _NUMBERS.items():
         value = args.get(name, least)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
@@ -150,14 +155,6 @@ def refuse_secret(field: str, text: str | None) -> None:
 def without_secrets(text: str | None) -> str | None:
     """A text that is only shown, as it is recorded."""
     return None if text is None else redact_text(text)
-
-
-def _check_text(value: Any, name: str, example: str) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise BadSpec(
-            f"args.{name}: expected text; fix: args.{name}={example}",
-            recovery=f'pass {{"tool": "bash", "args": {{"{name}": "{example}"}}}}',
-        )
 
 
 def _check_cwd(value: Any) -> None:

@@ -28,6 +28,7 @@ _MOST_EDGES = 100
 
 @room.command(
     "think.blast",
+    also="impact dependents affected consequences",
     example=Blast(card="CARD-H1"),
     trim=[
         Clip("card.text", 200),

@@ -42,7 +42,7 @@ FRONTIER_TRIM: list[Trim] = [
 
 @room.command(
     "think.context",
-    also="cards show think.card.list list",
+    also="show overview",
     example=ShowContext(limit_cards=30),
     trim=[
         Clip("cards.text", 400),
@@ -69,7 +69,10 @@ def show_context(tx: Tx, req: ShowContext) -> ContextSlice:
 
 @room.command(
     "think.query",
-    also="search find think.card.search",
+    also=(
+        "search find think.card.search cards think.card.list list filter "
+        "hypotheses:types=hypothesis decisions:types=decision tests:types=test"
+    ),
     example=QueryCards(types=["hypothesis"], status="open"),
     trim=[
         Clip("cards.text", 400),

@@ -90,7 +90,7 @@ def set_status(tx: Tx, req: SetStatus) -> CardsChanged:
 
 @room.command(
     "think.pin",
-    also="unpin:pinned=false",
+    also="unpin:pinned=false think.card.pin",
     writes=True,
     additive=True,
     idempotent=True,
@@ -155,6 +155,7 @@ def rewritten(node: Node, status: str, tags: list[str]) -> NodeUpsert:
 
 @room.command(
     "think.pins",
+    also="pinned",
     example=ListPins(),
     trim=[Clip("pins.text", 200), Pop("pins", leave=1), Drop("pins.meta"), Clip("pins.text", 80)],
 )

@@ -57,7 +57,7 @@ def verify(tx: Tx, req: Verify) -> StepMoved:
     "tasks.done",
     also=(
         "tasks.step.done tasks.step.complete tasks.step.finish tasks.check.off tick "
-        "tasks.step.check"
+        "tasks.step.check tasks.step.mark.done tasks.step.mark.complete"
     ),
     writes=True,
     example=Done(task="TASK-001"),

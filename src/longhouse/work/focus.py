@@ -33,7 +33,7 @@ def get_focus(tx: Tx, req: GetFocus) -> Focus:
 
 @room.command(
     "tasks.focus.set",
-    also="select switch checkout use pick focus start",
+    also="select switch checkout use pick focus start tasks.work.on tasks.pick.up goto",
     writes=True,
     additive=True,
     idempotent=True,

@@ -338,7 +338,7 @@ def note(tx: Tx, req: Note) -> StepMoved:
 
 @room.command(
     "tasks.block",
-    also="tasks.step.block blocked unblock:blocked=false",
+    also="tasks.step.block unblock:blocked=false tasks.mark.blocked",
     writes=True,
     additive=True,
     example=Block(task="TASK-001", reason="Waiting for access."),

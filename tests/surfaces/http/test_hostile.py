@@ -75,6 +75,9 @@ def test_any_path_gets_the_one_error_shape(served: Served, path: str) -> None:
 
 
 @pytest.mark.parametrize("size", [2**53, 2**63, 2**64, 10**400])
-def test_a_huge_number_is_refused_and_not_an_accident(served: Served, size: int) -> None:
+def test_a_huge_number_is_refused_or_lowered_and_not_an_accident(served: Served, size: int) -> None:
     envelope = answered(served, "docs.show", b'{"doc_kind": "notes", "limit": %d}' % size)
-    assert envelope["error"]["code"] in ("INVALID_INPUT", "BUDGET_EXCEEDED")
+    lowered = [warning["code"] for warning in envelope["warnings"]] == ["BUDGET_MAX_CLAMPED"]
+    assert lowered or envelope["error"]["code"] == "INVALID_INPUT"
+    envelope = answered(served, "docs.show", b'{"doc_kind": "notes", "as_of": %d}' % size)
+    assert envelope["success"] or envelope["error"]["code"] == "INVALID_INPUT"

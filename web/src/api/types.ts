@@ -5853,7 +5853,6 @@ export type ErrorCode =
   | "BD_UNKNOWN"
   | "BODY_TOO_LARGE"
   | "BODY_TOO_SLOW"
-  | "BUDGET_EXCEEDED"
   | "BYTES_LOST"
   | "CANNOT_EDIT"
   | "CHECKPOINTS_NOT_CONFIRMED"

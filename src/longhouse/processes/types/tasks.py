@@ -73,6 +73,7 @@ class SpawnTask(Request["ToolTaskSpawned"], frozen=True, kw_only=True):
         Json,
         also("arguments", "params"),
         holds(
+            **{one: {"": "argv", "tool": "exec"} for one in ("command[]", "cmd[]")},
             command={"tool": "bash"},
             cmd={"": "command", "tool": "bash"},
             script={"": "command", "tool": "bash"},
