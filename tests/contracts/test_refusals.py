@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from longhouse.dispatch import Caller
-from longhouse.kernel.budget import PROFILES
 from longhouse.kernel.envelope import portal_call
 from longhouse.kernel.lines import command_line, parse_command_line
 from longhouse.kernel.registry import Command, Role

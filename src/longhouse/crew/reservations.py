@@ -333,7 +333,10 @@ MOST_ENDED = 10_000
 
 @room.command(
     "agents.release",
-    also="unreserve unlock free files.release files.unlock agents.release.file.reservations",
+    also=(
+        "unreserve unlock free files.release files.unlock agents.release.file.reservations "
+        "agents.release.lock agents.lock.release"
+    ),
     writes=True,
     example=Release(agent="amber-otter", agent_token=TOKEN, scope="src/parser/*"),
 )

@@ -14,7 +14,7 @@ from longhouse.kernel.names import PORTALS, is_id, plain_name
 from longhouse.kernel.refs import ref_grammar
 from longhouse.kernel.registry import Command, Registry
 from longhouse.kernel.schema import decode, split_common
-from longhouse.kernel.synonyms import is_verb, looks_at, same_words
+from longhouse.kernel.synonyms import is_search, is_verb, looks_at, same_words
 
 __all__ = ["choose", "elsewhere", "unclear"]
 
@@ -84,8 +84,8 @@ def elsewhere(
 
 
 def _by_word(registry: Registry, tool: str, word: str, args: Mapping[str, Any]) -> Meant | None:
-    if looks_at(plain_name(word)) == "":
-        return None  # any tool shows something
+    if is_verb(plain_name(word)) and not is_search(word):
+        return None  # any tool shows, lists or makes something
     ranked = []
     for level, command, preset in (
         one for other in PORTALS if other != tool for one in registry.called(other, word)

@@ -47,7 +47,6 @@ def explain(
     error: msgspec.ValidationError,
     kind: type[msgspec.Struct],
     schema: Schema,
-    example: Schema,
     given: Schema,
 ) -> InvalidInput:
     """The decoding error in the caller's terms; `kind` is the type that failed to decode.
@@ -75,7 +74,7 @@ def explain(
     elif missing or _is_own(wanted or {}, schema):
         fix = ""
     else:
-        shown = example[top] if top in example else sample(_at(schema, top) or {}, schema)
+        shown = sample(_at(schema, top) or {}, schema)  # its shape; nothing of an example
         fix = f"{top or 'args'}={msgspec.json.encode(shown).decode()}"
     return InvalidInput(
         f"{path or 'args'}: expected {expected}{got}" + (f"; fix: {fix}" if fix else ""),

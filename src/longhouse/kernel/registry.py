@@ -244,7 +244,7 @@ class Registry:
     def _within(
         self, tool: str, families: list[str], bare: str
     ) -> list[tuple[int, Command, Mapping[str, Any]]]:
-        from longhouse.kernel.synonyms import is_plural, same_words, verb_adds
+        from longhouse.kernel.synonyms import is_plural, is_verb, looks_at, same_words, verb_adds
 
         found: dict[str, tuple[int, Mapping[str, Any]]] = {}
         for whole in (*(f"{one}.{bare}" for one in families), bare):
@@ -252,6 +252,8 @@ class Registry:
                 level = 3 if self._is_second(cmd, whole) else 2
                 level = int(families[0] != tool) if self.spelled.get(whole) == cmd else level
                 found.setdefault(cmd, (level, implied))
+        several = is_plural(bare.rpartition(".")[2])
+        reads = several and ("." not in bare or looks_at(bare) is not None)  # `comments`
         for level, verbs in ((3, False), (4, True)):
             said = same_words(bare, verbs=verbs)
             for cmd, whole, implied in () if found else self._wordings(tool):
@@ -259,12 +261,12 @@ class Registry:
                 words = rest if family in families else whole  # `files.reserve` is of no family
                 if not said or same_words(words, verbs=verbs) != said:
                     continue
-                if not (is_plural(bare) and self.commands[cmd].writes):  # `comments` are read
+                if not (reads and self.commands[cmd].writes):
                     found.setdefault(cmd, (level, implied))
         first, _, rest = bare.partition(".")
         before, _, last = bare.rpartition(".")
         for verb, noun in ((first, rest), (last, before)):  # `add_comment`, `comment.add`
-            if found or not noun or (adds := verb_adds(verb)) is None:
+            if found or not noun or is_verb(noun) or (adds := verb_adds(verb)) is None:
                 continue
             for _, command, implied in self._within(tool, families, noun):
                 if command.additive if adds else not command.writes:

@@ -65,17 +65,6 @@ class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 _COMMON = tuple(Common.__struct_fields__)
 _NOTHING_COMMON = Common()
-_EXAMPLES: dict[str, Any] = {
-    "workspace": "acme",
-    "agent_id": "agent-1",
-    "max_chars": 4000,
-    "context_budget": 4000,
-    "max_bytes": 16000,
-    "max_lines": 40,
-    "fmt": "lines",
-    "budget_profile": "default",
-    "idempotency_key": "create-1",
-}
 
 
 def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], Common]:
@@ -98,7 +87,7 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
     except msgspec.ValidationError as error:
         from longhouse.kernel.explain import explain  # only a refusal needs it
 
-        raise explain(error, Common, _inline(Common), _EXAMPLES, common) from None
+        raise explain(error, Common, _inline(Common), common) from None
 
 
 def decode(command: Command, args: dict[str, Any]) -> Request:
@@ -118,10 +107,9 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
     try:
         return msgspec.convert(given, command.request)
     except msgspec.ValidationError as error:
-        shown = msgspec.to_builtins(command.example)
         from longhouse.kernel.explain import explain  # only a refusal needs it
 
-        raise explain(error, command.request, args_schema(command), shown, given) from None
+        raise explain(error, command.request, args_schema(command), given) from None
 
 
 def takes(command: Command, name: str, value: Any) -> bool | None:

@@ -14,6 +14,7 @@ __all__ = [
     "about",
     "fields_for",
     "is_plural",
+    "is_search",
     "is_verb",
     "looks_at",
     "same_words",
@@ -30,32 +31,12 @@ _VERBS = {
     "search": "find grep query lookup",
 }
 _ADDING_WORDS = "add create new write post make send leave store save record append"
+_FILLER_WORDS = "a an the my of to for what is me do bd should i we please now on about"
 _LOOKING_WORDS = "get show check read list view see fetch print retrieve search find query load"
-_ADDING, _LOOKING = (frozenset(words.split()) for words in (_ADDING_WORDS, _LOOKING_WORDS))
-_FILLERS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "my",
-        "of",
-        "to",
-        "for",
-        "what",
-        "is",
-        "me",
-        "do",
-        "bd",
-        "should",
-        "i",
-        "we",
-        "can",
-        "please",
-        "now",
-        "on",
-        "about",
-    ]
+_ADDING, _LOOKING, _FILLERS = (
+    frozenset(words.split()) for words in (_ADDING_WORDS, _LOOKING_WORDS, _FILLER_WORDS)
 )
+
 _NOUNS = {
     "tool": ("process", "proc", "shell", "bash", "terminal", "pane"),
     "tasks": ("task", "issue", "ticket"),
@@ -147,6 +128,11 @@ VOCABULARY = frozenset(
 def is_verb(word: str) -> bool:
     """Whether a word says what is done with anything, and not with what."""
     return word in _VERB or word in _VERBS
+
+
+def is_search(word: str) -> bool:
+    """Whether a word says to search, which is done everywhere at once."""
+    return _VERB.get(word.lower(), word.lower()) == "search"
 
 
 def is_plural(word: str) -> bool:

@@ -49,6 +49,7 @@ TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
     also=(
         "update rename modify change assign set tasks.plan.edit tasks.plan.update label tag "
         "prioritize tasks.set.priority priority tasks.set.assignee tasks.set.title "
+        "tasks.set.description "
         "tasks.depends.on tasks.dep.add depend tasks.dependency.add link"
     ),
     writes=True,
