@@ -587,6 +587,7 @@ from longhouse.work.types.changing import Patched as Patched
 from longhouse.work.types.changing import PatchOp as PatchOp
 from longhouse.work.types.changing import Progress as Progress
 from longhouse.work.types.changing import SetContract as SetContract
+from longhouse.work.types.changing import StepDone as StepDone
 from longhouse.work.types.changing import Verify as Verify
 from longhouse.work.types.creating import Bootstrap as Bootstrap
 from longhouse.work.types.creating import Bootstrapped as Bootstrapped

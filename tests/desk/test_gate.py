@@ -46,7 +46,7 @@ def test_a_strict_step_needs_a_claim_its_test_and_what_speaks_against_it(lh: Lh)
     assert missing(lh) == ["BM10_NO_COUNTER_EDGES"]
     argue(lh)
     assert lh("tasks.gate")["passes"] is True
-    closed = lh("tasks.step.close", checkpoints="gate", proof=PROOF)
+    closed = lh("tasks.step.close", checkpoints="gate", proof=PROOF, view="full")
     assert closed["step"]["completed"] is True
     assert missing(lh) == ["NO_CLAIM"], "the cards of one step do not count for the next"
 

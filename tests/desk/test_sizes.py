@@ -112,6 +112,8 @@ def test_status_start_and_close_fit_in_a_few_hundred_characters(lh: Lh, world: A
     agent = world(lh)
     assert chars(agent, "status") <= STATUS
     assert chars(agent, "tasks.macro.close.step", proof="CMD: make test (exit 0)") <= CLOSE
+    assert chars(agent, "tasks.step.close", proof="CMD: make test (exit 0)") <= CLOSE
+    assert chars(agent, "tasks.macro.close.step", proof="CMD: make test") <= CLOSE  # and a warning
     title, steps = list(WORK.items())[1]
     assert chars(agent, "tasks.macro.start", task_title=title, steps=steps) <= START
     assert chars(agent, "status") <= STATUS

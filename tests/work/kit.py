@@ -26,7 +26,7 @@ def new_task(lh: Lh, *steps: str | dict[str, Any], **more: Any) -> str:
 def close(lh: Lh, task: str, path: str | None = None, **more: Any) -> dict[str, Any]:
     """Confirm and close a step; by default the first open one."""
     where = {"path": path} if path else {}
-    return lh("tasks.step.close", task=task, checkpoints="gate", **where, **more)
+    return lh("tasks.step.close", task=task, checkpoints="gate", view="full", **where, **more)
 
 
 def paths(lh: Lh, task: str) -> list[str]:

@@ -173,12 +173,18 @@ def test_proof_comes_with_the_close_and_nothing_stays_of_a_refused_one(lh: Lh) -
     assert weak["code"] == "PROOF_REQUIRED"
     assert lh("tasks.history", task=task) == before
     closed = lh(
-        "tasks.step.close", task=task, proof="- CMD: make test (exit 0)\n- LINK: https://ci/1"
+        "tasks.step.close",
+        task=task,
+        proof="- CMD: make test (exit 0)\n- LINK: https://ci/1",
+        view="full",
     )
+    assert [event["ref"] for event in closed["events"]] == closed["refs"]
     assert [event["type"] for event in closed["events"]] == [
         "evidence_captured",
         "step_verified",
         "step_done",
     ]
     listed = lh("tasks.step.close", task=task, proof=["CMD: make test (exit 0)"])
-    assert listed["step"]["completed"]
+    assert (listed["title"], listed["confirmed"]) == ("Mend", ["criteria", "tests"])
+    assert "step" not in listed
+    assert lh("open", id=listed["refs"][-1])["event"]["type"] == "step_done"

@@ -26,7 +26,7 @@ MUTATIONS: list[tuple[str, dict[str, Any]]] = [
     ("tasks.step.lease.renew", {"agent_id": "otter"}),
     ("tasks.step.lease.release", {"agent_id": "otter"}),
     ("tasks.done", {}),
-    ("tasks.step.close", {"checkpoints": "gate"}),
+    ("tasks.step.close", {"checkpoints": "gate", "view": "full"}),
     ("tasks.progress", {"path": "s:0", "completed": False}),
     ("tasks.progress", {"path": "s:0", "completed": True, "force": True, "reason": "Seen"}),
     ("tasks.edit", {"title": "Another title", "tags": ["a:core"]}),

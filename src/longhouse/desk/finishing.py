@@ -24,7 +24,7 @@ from longhouse.desk.types.closing import (
 )
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput, Suggestion
-from longhouse.kernel.lines import cell
+from longhouse.kernel.lines import cell, clip
 from longhouse.memory import append_entry, ensure_branch, ensure_target
 from longhouse.store.tx import Tx
 from longhouse.work.closing import closed, strict_gate
@@ -80,9 +80,9 @@ def close_step_now(tx: Tx, req: CloseStepNow) -> StepClosed:
         task=task,
         revision=moved.revision,
         path=moved.path,
-        title=moved.step.title,
+        title=clip(moved.step.title, 40),
         next=next_words(scene),
-        refs=[event.ref for event in events],
+        refs=[event.ref for event in events if event.type != "step_verified"],
         overrode=overrode,
     )
     if not wants_resume(req):

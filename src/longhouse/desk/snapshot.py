@@ -138,4 +138,4 @@ def next_words(scene: Scene) -> str:
         parts.append(f"do({cell(step.next_action, 56)})")
     if step.lease:
         parts.append(f"held({step.lease.holder})")
-    return " ".join([*parts, f"({cell(step.title, 48)})"])
+    return " ".join([*parts, f"({cell(step.title, 40)})"])

@@ -396,7 +396,7 @@ def teach(command: Command, lessons: Iterable[Lesson]) -> dict[str, Any]:
 
 def ask_back(
     command: Command,
-    request: Request,
+    request: Request | Draft,
     common: Common,
     lessons: list[Lesson],
     said: Mapping[str, Any],

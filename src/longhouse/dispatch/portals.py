@@ -18,8 +18,8 @@ from longhouse.kernel.budget import Budget
 from longhouse.kernel.errors import InvalidInput, LonghouseError, UnknownCmd, UnknownOp
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import Command, Registry, portal_named
-from longhouse.kernel.schema import Common, decode, split_common
-from longhouse.kernel.values import Request
+from longhouse.kernel.schema import Common, decode, split_common, takes
+from longhouse.kernel.values import Draft, Request
 
 if TYPE_CHECKING:
     from longhouse.dispatch.meaning import Lesson
@@ -271,8 +271,21 @@ def understood(
     from longhouse.dispatch.meaning import ask_back, teach
 
     if not command.may_be_guessed(made.own) and any(one.part != "beside" for one in learned):
-        raise ask_back(command, made.request, made.common, learned, made.own)
+        raise ask_back(command, _as_asked(command, made), made.common, learned, made.own)
     return made._replace(taught=teach(command, learned))
+
+
+def _as_asked(command: Command, made: Decoded) -> Request | Draft:
+    """The request with what was lowered as it was asked for; what cannot be asked for is missing.
+
+    An offer holds only what the caller said.
+    """
+    asked = {name: size for name, size, *_ in (*made.budget.clamped, *made.budget.lowered)}
+    over = [name for name in asked if name in made.own]
+    if missing := [name for name in over if not takes(command, name, asked[name])]:
+        own = {name: item for name, item in made.own.items() if name not in missing}
+        return Draft(command.request, own, missing)
+    return msgspec.structs.replace(made.request, **{name: asked[name] for name in over})
 
 
 def _decoded(

@@ -383,6 +383,8 @@ class StoreUnusable(StoreError):
         """For a store folder that cannot be created or written to."""
         if is_full(error):
             return cls.full(path)
+        if error.errno == errno.EROFS:
+            return cls.refused(OSError(error.errno, error.strerror, str(path)))
         return cls(
             f"{path} cannot be used as the store's folder: {error.strerror}",
             recovery="check the path and its permissions, or choose another with --dir",

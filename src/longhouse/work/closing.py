@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
 from longhouse.kernel.lines import clip
 from longhouse.store.tx import Tx
@@ -29,6 +31,7 @@ from longhouse.work.types.changing import (
     CloseStep,
     Done,
     Progress,
+    StepDone,
     Verify,
 )
 from longhouse.work.types.entities import Event, Step, StepMoved
@@ -76,9 +79,20 @@ def done(tx: Tx, req: Done) -> StepMoved:
     writes=True,
     example=CloseStep(task="TASK-001", checkpoints="gate"),
 )
-def close_step(tx: Tx, req: CloseStep) -> StepMoved:
+def close_step(tx: Tx, req: CloseStep) -> StepDone:
     """Confirm checkpoints, attach proof and close the step, in one transaction."""
-    return closed(tx, req)
+    made = closed(tx, req)
+    events = made.events or [made.event]
+    brief = StepDone(
+        task=made.task,
+        revision=made.revision,
+        path=made.path,
+        title=made.step.title,
+        confirmed=made.step.confirmed,
+        refs=[event.ref for event in events],
+    )
+    full = req.view == "full"
+    return msgspec.structs.replace(brief, step=made.step, events=events) if full else brief
 
 
 def closed(tx: Tx, req: CloseStep, *, overridden: bool = False) -> StepMoved:
@@ -289,11 +303,11 @@ def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
 
     if missing_proof(step, proofs) or not is_shown(step, proofs):
         done_when = "; ".join(step.detail.success_criteria) or step.title
-        criteria = f" (done when: {clip(done_when, 120)!r})" if done_when != step.title else ""
+        criteria = f" (done when: {clip(done_when, 60)!r})" if done_when != step.title else ""
         return Suggestion(
             GetRadar(task=step.task_id),
-            f"do {clip(step.title, 60)!r}{criteria}, then close it with proof: "
-            f'tasks.macro.close.step task={step.task_id} proof="CMD: … (exit 0)"',
+            f"do {clip(step.title, 40)!r}{criteria}, then close it with proof: "
+            f"tasks.macro.close.step task={step.task_id} proof=…",
         )
     wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)
     named: Any = "gate" if set(wanted) == set(ALWAYS_REQUIRED) else wanted

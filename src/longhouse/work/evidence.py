@@ -60,8 +60,8 @@ def captured(tx: Tx, change: StepChange, req: Capture) -> Event:
     if weak := [receipt for receipt in receipts if not receipt.proves]:
         tx.warn(
             "PROOF_WEAK",
-            f"{len(weak)} of {len(receipts)} prove nothing, first {_said(weak[0])[:120]!r}",
-            "a command needs exit code 0: CMD: make test (exit 0)",
+            f"{len(weak)} of {len(receipts)} prove nothing, first {_said(weak[0])[:60]!r}",
+            "say how it ended: CMD: make test (exit 0)",
         )
     if kinds == [None]:
         tx.warn(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import selectors
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
 import pytest
 
+from longhouse.kernel.errors import StoreUnusable
+from longhouse.surfaces.bridge.loop import Search
+from longhouse.surfaces.bridge.requests import ServedClient
 from tests.surfaces.cli.conftest import Shell
 
 MISLEADING = ("permission", "writable", "defect")
@@ -93,3 +98,50 @@ def test_a_database_that_finds_no_space_at_the_first_start_says_so(
     assert "the disk is full" in ran.err
     assert "free up space" in ran.err
     assert not any(word in ran.err for word in MISLEADING)
+
+
+@pytest.mark.parametrize(
+    "free, read_only, said",
+    [
+        (0, False, "the disk is full; free some space: a full disk stops every write"),
+        (12, False, "the disk is almost full (12 MB left); free some space"),
+        (9000, True, "the disk is read-only; make it writable: nothing can be written"),
+        (9000, False, None),
+    ],
+)
+def test_status_and_doctor_tell_of_the_disk_before_a_write_is_refused(
+    fresh: Callable[[int], Shell],
+    monkeypatch: pytest.MonkeyPatch,
+    free: int,
+    read_only: bool,
+    said: str | None,
+) -> None:
+    shell = fresh(0)
+    shell("init")
+    fields = {"f_bavail": free, "f_frsize": 1024**2, "f_flag": os.ST_RDONLY * read_only}
+    monkeypatch.setattr(os, "statvfs", lambda _: type("Disk", (), fields))
+    told = [line for line in shell("status").out.splitlines() if line.startswith("  disk")]
+    assert bool(told) == bool(said)
+    if said:
+        assert said in told[0]
+    assert ("disk is" in shell("doctor").out) == bool(said)
+
+
+def test_a_read_only_disk_is_called_so_by_the_folder_and_by_the_bridge() -> None:
+    refused = OSError(errno.EROFS, os.strerror(errno.EROFS), "/disk/server.rests")
+    said = StoreUnusable.folder("/disk/store", refused)
+    assert said.message == "the disk is read-only: /disk/store cannot be written"
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise refused
+
+    nobody: Any = None
+    with selectors.DefaultSelector() as selector:
+        search = Search(nobody, selector, ServedClient("other"))
+        search._seeker = SimpleNamespace(seek=refuse)
+        search.start(None)
+        assert selector.select(60)
+        found = search.finish()
+    assert isinstance(found, StoreUnusable)
+    assert found.message == "the disk is read-only: /disk/server.rests cannot be written"
+    assert found.recovery == "make the disk writable, or choose a store elsewhere with --dir"

@@ -961,6 +961,7 @@ export interface CloseStep {
   expected_revision?: number | null;
   checkpoints?: "all" | "gate" | { [key: string]: boolean | Confirmation } | null;
   proof?: string | string[];
+  view?: "full" | "short";
 }
 
 /** Add a note and proof, close a step, and get what you need to continue. */
@@ -4976,6 +4977,18 @@ export interface StepDetail {
   stop_criteria?: string | null;
 }
 
+/** The closed step, and the events that record it; whole with view=full. */
+export interface StepDone {
+  task: string;
+  revision: number;
+  path: string;
+  title: string;
+  confirmed: ("criteria" | "docs" | "perf" | "security" | "tests")[];
+  refs: string[];
+  step?: Step | null;
+  events?: Event[];
+}
+
 /** The first open step, and who holds it. */
 export interface StepFocus {
   step_id: string;
@@ -6074,7 +6087,7 @@ export interface Commands {
   "tasks.resume.super": { request: ResumeSuper; result: ResumedSuper };
   "tasks.scaffold": { request: Scaffold; result: Scaffolded };
   "tasks.snapshot": { request: GetSnapshot; result: Snapshot };
-  "tasks.step.close": { request: CloseStep; result: StepMoved };
+  "tasks.step.close": { request: CloseStep; result: StepDone };
   "tasks.step.lease.claim": { request: ClaimLease; result: LeaseShown };
   "tasks.step.lease.get": { request: GetLease; result: LeaseShown };
   "tasks.step.lease.release": { request: ReleaseLease; result: LeaseShown };

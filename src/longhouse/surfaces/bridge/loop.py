@@ -20,7 +20,7 @@ from longhouse.client.catalog import catalog, new_key
 from longhouse.client.jsonrpc import META, MODERN, BadMessage, RpcMessage, read_message, routing
 from longhouse.client.replies import outcome_of_text
 from longhouse.client.toolresults import tool_named
-from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
+from longhouse.kernel.errors import InternalError, LonghouseError, StoreUnusable, Unreachable
 from longhouse.surfaces.bridge.changes import ChangeReports
 from longhouse.surfaces.bridge.messages import Answers, translated
 from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, arguments_of, parsed
@@ -427,6 +427,8 @@ class Search:
             self.refused = False
         except LonghouseError as error:
             self._found = error
+        except OSError as error:
+            self._found = StoreUnusable.refused(error)
         except Exception as error:
             self._found = InternalError(f"a bug in Longhouse: {type(error).__name__}: {error}")
         os.write(self._signal[1], b".")

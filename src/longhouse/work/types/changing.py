@@ -56,6 +56,7 @@ __all__ = [
     "Patched",
     "Progress",
     "SetContract",
+    "StepDone",
     "Verify",
 ]
 
@@ -133,7 +134,7 @@ class Done(StepTarget[StepMoved], frozen=True, kw_only=True):
     """Close a verified step."""
 
 
-class CloseStep(StepTarget[StepMoved], frozen=True, kw_only=True):
+class CloseStep(StepTarget["StepDone"], frozen=True, kw_only=True):
     """Confirm checkpoints, attach proof if given, and close the step."""
 
     checkpoints: (
@@ -148,6 +149,22 @@ class CloseStep(StepTarget[StepMoved], frozen=True, kw_only=True):
         ),
         also("evidence", "proofs", "checks", "receipts", "note", "items"),
     ] = []
+    view: Annotated[
+        Literal["full", "short"], Meta(description="full adds the whole step and its events")
+    ] = "short"
+
+
+class StepDone(Result, frozen=True, kw_only=True):
+    """The closed step, and the events that record it; whole with view=full."""
+
+    task: str
+    revision: int
+    path: str
+    title: str
+    confirmed: list[Checkpoint]
+    refs: list[str]
+    step: Step | None = None
+    events: list[Event] = []
 
 
 class Progress(StepTarget[StepMoved], frozen=True, kw_only=True):

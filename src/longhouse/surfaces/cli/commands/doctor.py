@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
 from longhouse.config import Settings, Sources
 from longhouse.kernel.errors import Forbidden, LonghouseError
+from longhouse.surfaces.cli import disk
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.machine import (
@@ -32,7 +32,6 @@ from longhouse.surfaces.cli.speaking import in_prose
 from longhouse.surfaces.cli.spec import Command, Shown
 
 LIBRARIES = ("apsw", "mcp", "msgspec", "starlette", "structlog", "uvicorn")
-LOW_DISK = 256 * 1024 * 1024
 APART_MS = 5_000
 
 
@@ -80,10 +79,8 @@ def folder(cli: Cli) -> Iterator[CheckResult]:
             yield CheckResult("note", f"no store at {path} yet; the first write creates it")
         return
     yield CheckResult("ok", f"{path}")
-    if shutil.disk_usage(path).free < LOW_DISK:
-        yield CheckResult(
-            "warn", "the disk is almost full", "free some space: a full disk stops every write"
-        )
+    if wrong := disk.trouble(path):
+        yield CheckResult("warn", *wrong)
 
 
 def git(cli: Cli) -> Iterator[CheckResult]:

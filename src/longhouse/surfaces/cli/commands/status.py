@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from longhouse.surfaces.cli import disk
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import fields, local_time
@@ -40,6 +41,7 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
             *_work(cli, result),
             ("last entry", f"{last['doc']}@{last['seq']}" if last else None),
             ("store", f"{cli.settings.dir} ({server['engine']})"),
+            *_disk(cli),
             ("version", server["version"]),
         ]
     )
@@ -48,6 +50,11 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
         yield f"next: {spoken()} status --workspace {others[0]}"
     else:
         yield from next_lines(cli, actions)
+
+
+def _disk(cli: Cli) -> Iterator[tuple[str, str]]:
+    if wrong := disk.trouble(cli.settings.dir):
+        yield "disk", cli.out.style("; ".join(wrong), "yellow")
 
 
 def _process(said: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from longhouse.client import launch, locate
 from longhouse.config import Settings
+from longhouse.surfaces.cli import disk
 from longhouse.surfaces.cli.clients import entries, spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import GLOBALS, Command, Flag, Shown
@@ -41,6 +42,8 @@ def run(cli: Cli, foreground: bool = False) -> Shown | int:
             "note", f"the server keeps its settings: {unheard} applies after `longhouse down`"
         )
     _say_if_moved(cli, started.running)
+    if wrong := disk.trouble(settings.dir):
+        cli.out.note("disk", "; ".join(wrong))
     return Shown({**data, "started": started.fresh}, _lines(cli, data, fresh=started.fresh))
 
 
