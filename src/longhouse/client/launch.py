@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -178,6 +179,8 @@ def _why(folder: Path) -> LonghouseError:
     with suppress(ValueError, KeyError, TypeError, AttributeError):
         body = json.loads(last)["error"]
         return error_of(body, near=_BY_EXIT.get(body["exit_code"], ServerFailed))
+    if not last and shutil.disk_usage(folder).free == 0:
+        return StoreUnusable.full(folder)  # not even its last words could be written
     return ServerFailed(
         f"the server did not start: {last or 'no error message'}",
         recovery=f"read {folder / LOG_NAME}, then try again",

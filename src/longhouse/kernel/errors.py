@@ -392,9 +392,9 @@ class StoreUnusable(StoreError):
 
     @classmethod
     def full(cls, path: object) -> StoreUnusable:
-        """For a store that cannot be created because the disk has no space."""
+        """For a store that cannot be made or opened because the disk has no space."""
         return cls(
-            f"the disk is full, so {path} cannot be created",
+            f"the disk is full: {path} cannot be written",
             recovery="free up space, or choose a folder on another disk with --dir",
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 import apsw
 import pytest
 
+from longhouse.client import launch
 from longhouse.kernel.errors import StoreUnusable
 from longhouse.surfaces.bridge.loop import Search
 from longhouse.surfaces.bridge.requests import ServedClient
@@ -145,3 +146,14 @@ def test_a_read_only_disk_is_called_so_by_the_folder_and_by_the_bridge() -> None
     assert isinstance(found, StoreUnusable)
     assert found.message == "the disk is read-only: /disk/server.rests cannot be written"
     assert found.recovery == "make the disk writable, or choose a store elsewhere with --dir"
+
+
+def test_a_server_that_could_not_even_say_why_it_ended_met_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / launch.LAST_WORDS).write_bytes(b"")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+    said = launch._why(tmp_path)
+    assert said.message == f"the disk is full: {tmp_path} cannot be written"
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1))
+    assert "did not start" in launch._why(tmp_path).message
