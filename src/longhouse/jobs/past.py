@@ -73,11 +73,10 @@ def _jobs(tx: Tx, then: Then) -> Iterator[Row]:
 def _edits(tx: Tx, moved: list[str], then: Then) -> dict[str, dict[str, Any]]:
     """What the fields that were edited later were before, by job."""
     found: dict[str, dict[str, Any]] = {}
-    for job, events in events_of(tx, STREAM, moved, after=then.seq, without=_OFTEN).items():
+    for job, events in events_of(tx, STREAM, moved, after=then.seq, kind="updated").items():
         for event in events:
-            if event.kind == "updated":
-                was = event.data.get("meta", {}).get("before", {})
-                found[job] = {**was, **found.get(job, {})}
+            was = event.data.get("meta", {}).get("before", {})
+            found[job] = {**was, **found.get(job, {})}
     return found
 
 

@@ -24,9 +24,10 @@ def events_of(
     *,
     after: int = 0,
     upto: int = ENDLESS,
+    kind: str = "",
     without: Iterable[str] = (),
 ) -> dict[str, list[LogRow]]:
-    """Each subject's rows in a stretch of the log, oldest first."""
+    """Each subject's rows in a stretch of the log, oldest first: of one kind, or without some."""
     found: dict[str, list[LogRow]] = {}
     left = _json(without)
     for part in _parts(subjects):
@@ -36,6 +37,7 @@ def events_of(
             subjects=part,
             after=after,
             upto=upto,
+            kind=kind,
             without=left,
         ):
             found.setdefault(row["subject"], []).append(LogRow.from_row(row))

@@ -33,11 +33,11 @@ WHERE ws = :ws AND seq > :after AND seq <= :upto
 ORDER BY seq LIMIT :limit
 
 -- name: log_of_subjects
--- Some subjects' rows of one stream in a stretch of the log, without those of some kinds.
+-- Some subjects' rows of one stream in a stretch of the log: of one kind, or without some kinds.
 -- differs because the functions that expand JSON arrays differ.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
 WHERE ws = :ws AND subject IN (SELECT value FROM jsonb_array_elements_text(CAST(:subjects AS JSONB)) AS s (value))
-  AND seq > :after AND seq <= :upto AND stream = :stream
+  AND seq > :after AND seq <= :upto AND stream = :stream AND (:kind = '' OR kind = :kind)
   AND kind NOT IN (SELECT value FROM jsonb_array_elements_text(CAST(:without AS JSONB)) AS w (value))
 ORDER BY seq
 

@@ -13,11 +13,11 @@ FROM log INDEXED BY log_of_subject
 WHERE ws = :ws AND subject = :subject AND seq < :before ORDER BY seq DESC LIMIT :limit
 
 -- name: log_of_subjects
--- Some subjects' rows of one stream in a stretch of the log, without those of some kinds.
+-- Some subjects' rows of one stream in a stretch of the log: of one kind, or without some kinds.
 -- differs because the functions that expand JSON arrays differ, and the planner would walk the log.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log INDEXED BY log_of_subject
 WHERE ws = :ws AND subject IN (SELECT value FROM json_each(:subjects) AS s)
-  AND seq > :after AND seq <= :upto AND stream = :stream
+  AND seq > :after AND seq <= :upto AND stream = :stream AND (:kind = '' OR kind = :kind)
   AND kind NOT IN (SELECT value FROM json_each(:without) AS w)
 ORDER BY seq
 
