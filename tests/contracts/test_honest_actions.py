@@ -171,7 +171,7 @@ def test_running_what_a_near_miss_is_offered_touches_nothing_else(
     crowded: Lh, part: int, engine: str, tmp_path: Path
 ) -> None:
     if engine != "sqlite":
-        # What is offered is made before the store is asked, and is compared above on both databases.
+        # What is offered is made before the store is asked, and compared above on both databases.
         # What a command then does to its own and to no other object, its room's tests show on both.
         pytest.skip("a copy of a PostgreSQL store for each command takes too long")
     choice, ran, wrote, wrong = random.Random(f"near {part}"), 0, 0, dict[str, str]()
