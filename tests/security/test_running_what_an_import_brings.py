@@ -48,6 +48,7 @@ DATA = frozenset(
         "card_entries",
         "citations",
         "counters",
+        "dismissals",
         "doc_entries",
         "documents",
         "graph_conflicts",
