@@ -43,7 +43,7 @@ def _empty() -> bytes:
     return db.serialize("main")
 
 
-class Moment:
+class PastTables:
     """The tables of one workspace as of one seq, filled room by room when a query needs them."""
 
     def __init__(self, then: Then) -> None:
@@ -87,7 +87,7 @@ class PastConnection:
     """A connection that sees one moment: what a read of the past runs on, and nothing else."""
 
     def __init__(
-        self, moment: Moment, tx: Tx, connection: Connection, rewinders: Sequence[Rewinder]
+        self, moment: PastTables, tx: Tx, connection: Connection, rewinders: Sequence[Rewinder]
     ) -> None:
         self._moment = moment
         self._tx = tx
@@ -117,7 +117,7 @@ class Moments:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int], Moment] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int], PastTables] = OrderedDict()
 
     def at(self, tx: Tx, seq: int, rewinders: Sequence[Rewinder]) -> Tx:
         """The transaction as of a seq; the same one if nothing has happened since."""
@@ -130,14 +130,14 @@ class Moments:
 
         return tx.rewound(to, seq, moment.then.now_ms)
 
-    def _moment(self, tx: Tx, seq: int) -> Moment:
+    def _moment(self, tx: Tx, seq: int) -> PastTables:
         key = tx.ws, seq
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         found = tx.one(sql.log_time, upto=seq)
-        made = Moment(Then(seq, found["ts_ms"] if found else 0))
+        made = PastTables(Then(seq, found["ts_ms"] if found else 0))
         with self._lock:
             kept = self._kept.setdefault(key, made)
             while len(self._kept) > 1 and (
