@@ -32,6 +32,7 @@ from longhouse.surfaces.cli.speaking import SAID, said_of
 from tools.api_names import STUB, api_homes, api_stub
 from tools.bridge_answers import bridge_answers, client_catalog
 from tools.cli_page import cli_page
+from tools.doors import DOORS, doors_page
 from tools.error_advice import ADVICE
 from tools.typescript import TYPES, typescript
 
@@ -174,6 +175,7 @@ def main(arguments: list[str]) -> int:
         ANSWERS: bridge_answers(registry()),
         CATALOG: client_catalog(registry()),
         SAID: said_of(every_command()),
+        DOORS: doors_page(),
     }
     stale = []
     for path, text in pages.items():

@@ -74,6 +74,8 @@ JUDGES: dict[str, tuple[str, ...]] = {
     "ledger": (*EXAMPLES, "ledger", "subagents"),
     "desk": (*EXAMPLES, "desk", "dispatch"),
     "runner": ("runner", "supervisor"),
+    "executors": ("runner", "subagents"),
+    "git": ("runner", "security/test_run_code_through_a_worktree.py"),
     "supervisor": ("supervisor", "runner", "subagents"),
     "terminals": ("terminals", "processes"),
     "subagents": ("subagents",),

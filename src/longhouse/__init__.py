@@ -6,12 +6,12 @@ __all__ = ["__version__", "connect", "connect_async"]
 
 TYPE_CHECKING = False  # type checkers treat this name as true; importing typing is slow
 if TYPE_CHECKING:
-    from longhouse.client.connecting import connect, connect_async
+    from longhouse.client import connect, connect_async
 
 
 def __getattr__(name: str) -> object:
     if name in ("connect", "connect_async"):
-        from longhouse.client import connecting
+        from longhouse import client
 
-        return getattr(connecting, name)
+        return getattr(client, name)
     raise AttributeError(f"module 'longhouse' has no attribute {name!r}")

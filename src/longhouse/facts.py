@@ -2,7 +2,7 @@
 
 The attributes describe the house itself. A room that needs more declares a class with `from_house`,
 and its handlers ask for that: `tx.facts.of(JobFacts).max_running`. Adding a room does not change
-this file.
+this file. Which workspaces callers may use is decided here, for every surface and command.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from longhouse.__about__ import __version__
+from longhouse.kernel.errors import WorkspaceLocked, WorkspaceNotAllowed
+from longhouse.kernel.refs import check_workspace
 
 if TYPE_CHECKING:
-    from longhouse.config import Settings
-    from longhouse.config.roots import OwnProject
+    from longhouse.config import OwnProject, Settings
     from longhouse.kernel.registry import Registry
     from longhouse.store.engine import StoreEngine
 
-__all__ = ["FromHouse", "HouseFacts"]
+__all__ = ["FromHouse", "HouseFacts", "fallback_workspace", "permit_workspace"]
+
+_SHOWN = 5
 
 
 class FromHouse(Protocol):
@@ -72,7 +75,7 @@ class HouseFacts:
     @cached_property
     def own(self) -> OwnProject | None:
         """The project that the store was made for, which is nobody's choice at a call."""
-        from longhouse.config.roots import own_project
+        from longhouse.config import own_project
 
         return own_project(self.settings.place)
 
@@ -86,3 +89,38 @@ class HouseFacts:
     def put(self, made: FromHouse) -> None:
         """Use this instance instead of calling `from_house`."""
         self._made[type(made)] = made
+
+
+def permit_workspace(facts: HouseFacts, name: str, token_allows: tuple[str, ...] | None) -> None:
+    """Refuse an invalid name, or one that may not be used here; the error says which may.
+
+    An allowlist, if configured, replaces the lock.
+    `token_allows` lists the workspaces of the caller's token; None means all.
+    """
+    check_workspace(name)
+    if facts.workspace_allowlist:
+        if name not in facts.workspace_allowlist:
+            shown = ", ".join(facts.workspace_allowlist[:_SHOWN])
+            raise WorkspaceNotAllowed(
+                f"workspace: {name!r} is not allowed here; fix: "
+                f"workspace={fallback_workspace(facts)}",
+                recovery=f"use one of: {shown}",
+            )
+    elif facts.workspace_lock and name != facts.default_workspace:
+        raise WorkspaceLocked(
+            f"workspace: this server is locked to {facts.default_workspace!r}, not {name!r}",
+            recovery=f"leave workspace out, or pass workspace={facts.default_workspace}",
+        )
+    if token_allows is not None and name not in token_allows:
+        raise WorkspaceNotAllowed(
+            f"workspace: this token has no access to {name!r}; fix: workspace={token_allows[0]}",
+            recovery=f"use one of: {', '.join(token_allows[:_SHOWN])}",
+        )
+
+
+def fallback_workspace(facts: HouseFacts) -> str | None:
+    """A workspace that may be used: the default, or else the first on the allowlist."""
+    allowed = facts.workspace_allowlist
+    if allowed and facts.default_workspace not in allowed:
+        return allowed[0]
+    return facts.default_workspace

@@ -13,8 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from longhouse.kernel.contributions import Opener, Searchable
 from longhouse.kernel.refs import MANIFEST, RefKind
 from longhouse.kernel.registry import Command, Outline, Registry, Role
@@ -71,16 +69,8 @@ class SparseRegistry(Registry):
         self._found[name] = command
         return command
 
-    def request_of(self, cmd: str) -> type[Request]:
-        for path, name in self._manifest["requests"].items():
-            if name == cmd:
-                module, _, kind = path.rpartition(".")
-                found: type[Request] = _function(module, kind)
-                return found
-        return super().request_of(cmd)
-
     def outline(self, request: Request | Draft) -> Command | Outline | None:
-        cmd = self._manifest["requests"].get(_path(kind_of(request)))
+        cmd = self._cmd_of(request)
         known = self._manifest.get("outlines", {}).get(cmd)
         if known is None:
             return super().outline(request)
@@ -98,8 +88,12 @@ class SparseRegistry(Registry):
         )
 
     def find(self, request: Request | Draft) -> Command | None:
-        cmd = self._manifest["requests"].get(_path(kind_of(request)))
+        cmd = self._cmd_of(request)
         return super().find(request) if cmd is None else self.get(cmd)
+
+    def _cmd_of(self, request: Request | Draft) -> Any:
+        kind = kind_of(request)
+        return kind if isinstance(kind, str) else self._manifest["requests"].get(_path(kind))
 
     def _declared(self, cmd: str) -> Command | None:
         """The command as its module declares it; None if the manifest is out of date."""
@@ -133,7 +127,7 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
             for c in registry
         },
         "openers": [
-            [msgspec.to_builtins(one.ref), one.resolve.__module__, one.resolve.__name__]
+            [one.ref._asdict(), one.resolve.__module__, one.resolve.__name__]
             for one in registry.openers
         ],
         **{
@@ -173,7 +167,7 @@ def _opener(ref: dict[str, Any], module: str, name: str) -> Opener:
     def resolve(tx: Any, request: Any, match: re.Match[str]) -> Any:
         return _function(module, name)(tx, request, match)
 
-    kind = msgspec.convert(ref, RefKind)
+    kind = RefKind(**ref)
     return Opener(kind, re.compile(rf"(?:{kind.pattern})\Z"), resolve)
 
 

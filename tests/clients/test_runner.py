@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from longhouse.client import launch, locate
+from longhouse.presence import runners_here
 from longhouse.runner.plane import Plane
-from longhouse.runner.presence import runners_here
 from tests.clients.agents import Agent, Blocked, Claude, Codex
 from tests.clients.scripted.model import Call, Drop, Finish, Model, Step, Turn
 from tests.surfaces.serving import Served

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longhouse.kernel.disguise import hides_in_json
 from longhouse.kernel.redact import (
+    _HARMLESS,
     HIDDEN,
     is_suspect,
     mask,
@@ -159,6 +161,19 @@ def test_the_quick_look_never_misses_what_the_list_knows(before: str, secret: st
     assert is_suspect(msgspec.json.encode([before + secret]))
     assert is_suspect((before + secret).encode())
     assert redact([before + secret]) == [before + HIDDEN]
+
+
+def test_what_the_quick_look_takes_for_harmless_disguises_nothing() -> None:
+    for harmless in _HARMLESS:
+        for text in (harmless * 3, b"sk-" + harmless + b"ant", b"ghp_" + harmless + b"a" * 36):
+            assert not hides_in_json(b'"' + text + b'"'), harmless
+
+
+@pytest.mark.parametrize("prefix", ["g\u200bhp_", "g\x1b[31mhp_", "\uff47hp_"])
+def test_a_disguised_secret_is_seen_among_harmless_characters(prefix: str) -> None:
+    secret = f"{prefix}{'a1B2' * 9}"
+    assert is_suspect(msgspec.json.encode(f'… \n "{secret}" — \\n'))
+    assert redact([f'… "{secret}"']) != [f'… "{secret}"']
 
 
 PATTERNED = ("github", "gitlab", "openai, anthropic", "url password", "url token")

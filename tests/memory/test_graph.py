@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.memory import apply_ops, ensure_branch
+from longhouse.memory import ensure_branch
+from longhouse.memory.graph import apply_ops
 from longhouse.memory.types.graph import NodeUpsert
 from tests.kit import Lh
 from tests.memory.kit import apply, branch, edge, ids, node, note, state, write

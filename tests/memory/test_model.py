@@ -281,13 +281,13 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def house_version(self, name: str, key: str) -> dict[str, Any] | None:
         """A key that a query does not list: deleted, or an edge between nodes that are gone."""
-        from longhouse.memory import view_of, visible
-        from longhouse.memory.graph.rows import shown
+        from longhouse.memory.branches import view_of
+        from longhouse.memory.graph import rows, visible
         from longhouse.store.tx import Call
         from tests.kit import CountedIds
 
         def look(tx: Any) -> dict[str, Any] | None:
-            return shown(visible(tx, view_of(tx, name, "graph"), [key]).get(key))
+            return rows.shown(visible(tx, view_of(tx, name, "graph"), [key]).get(key))
 
         return self.lh.house.db.read(self.workspace, look, Call(now_ms=0, ids=CountedIds()))
 

@@ -16,13 +16,13 @@ from typing import Any
 from longhouse.client.wire import Reply
 from longhouse.config import load
 from longhouse.dispatch import Caller
+from longhouse.executors.base import McpEntry
+from longhouse.executors.codex import Codex
+from longhouse.executors.options import Options, load_options
 from longhouse.house import House
 from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.registry import Role
-from longhouse.runner.executors.base import McpEntry
-from longhouse.runner.executors.codex import Codex
 from longhouse.runner.job_worker import JobWorker
-from longhouse.runner.options import Options, load_options
 from longhouse.runner.plane import Plane
 from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.skills import SkillPacks

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner import changed_files
-from longhouse.runner.git import Repository
+from longhouse.git import changed_files
+from longhouse.git.repository import Repository
 from tests.runner.kit import Rig
 from tests.runner.test_worktrees import git
 

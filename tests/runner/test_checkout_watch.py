@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from longhouse.runner import changed_files
-from longhouse.runner.changed_files import CheckoutWatch
-from longhouse.runner.git import FAILED, Repository, beside, folder_of_ours
+from longhouse.git import changed_files
+from longhouse.git.changed_files import CheckoutWatch
+from longhouse.git.repository import FAILED, Repository, beside, folder_of_ours
 from tests.runner.test_worktrees import checkout, git
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.executors import built_in
-from longhouse.runner.executors.codex import Codex
+from longhouse.executors.codex import Codex
+from longhouse.executors.installed import built_in
 from longhouse.runner.heartbeat import MOST_CALLS, ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.loop import Runner, offers_of
 from tests.runner.kit import Rig, own_signals, resumed

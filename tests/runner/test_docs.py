@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from longhouse.runner.executors import GROUP, find_executors
+from longhouse.executors.installed import GROUP, find_executors
 from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
 from longhouse.runner.loop import offers_of
 from tests.runner.kit import Rig

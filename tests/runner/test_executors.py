@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner import executors
-from longhouse.runner.executors.base import (
+from longhouse.executors import installed as executors
+from longhouse.executors.base import (
     SCHEMA,
     AgentAnswer,
     ClaimedJob,
@@ -22,9 +22,9 @@ from longhouse.runner.executors.base import (
     SliceResult,
     TokenUsage,
 )
-from longhouse.runner.executors.claude_code import ClaudeCode
-from longhouse.runner.executors.codex import Codex
-from longhouse.runner.options import load_options
+from longhouse.executors.claude_code import ClaudeCode
+from longhouse.executors.codex import Codex
+from longhouse.executors.options import load_options
 from longhouse.supervisor.capture import StreamCapture
 from tests.kit import place_of
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from longhouse.git.repository import Repository, said
 from longhouse.runner import following
-from longhouse.runner.git import Repository, said
 from tests.runner.test_worktrees import git
 
 LANDED = "longhouse/landed"

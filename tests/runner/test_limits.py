@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from longhouse.config import load
+from longhouse.executors.base import RunOutput, TokenUsage
+from longhouse.executors.claude_code import ClaudeCode
+from longhouse.executors.codex import Codex
+from longhouse.executors.options import load_options
 from longhouse.runner.claim import usage_told
-from longhouse.runner.executors.base import RunOutput, TokenUsage
-from longhouse.runner.executors.claude_code import ClaudeCode
-from longhouse.runner.executors.codex import Codex
-from longhouse.runner.options import load_options
 from longhouse.runner.slice_files import SliceNote, account_for_lost, begin
 from longhouse.runner.slice_state import over_limit
 from longhouse.runner.start import NoAgent, build

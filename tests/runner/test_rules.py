@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from longhouse.executors.base import AgentAnswer, AnswerEvent, ClaimedJob
+from longhouse.executors.options import OPTIONS, Options, load_options
 from longhouse.kernel.errors import InvalidInput, UnknownId, Unreachable
-from longhouse.runner.executors.base import AgentAnswer, AnswerEvent, ClaimedJob
-from longhouse.runner.options import OPTIONS, Options, load_options
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
 from longhouse.runner.skills import SkillPacks, choose_skill
 from longhouse.runner.slice_proof import all_refs, bounded, stable_refs, unknown_refs

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.executors.claude_code import ClaudeCode
-from longhouse.runner.executors.codex import Codex
+from longhouse.executors.claude_code import ClaudeCode
+from longhouse.executors.codex import Codex
 from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
 from longhouse.runner.loop import offers_of
 from tests.runner.conftest import TimePasses

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.runner.executors.base import AgentAnswer
-from longhouse.runner.options import Options, load_options
+from longhouse.executors.base import AgentAnswer
+from longhouse.executors.options import Options, load_options
 from longhouse.runner.slice_state import (
     LEASE_NOTE,
     UNANSWERED_NOTE,

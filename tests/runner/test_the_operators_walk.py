@@ -15,7 +15,7 @@ import pytest
 
 from longhouse.client import locate
 from longhouse.config import load
-from longhouse.runner.presence import Noted, runners_here
+from longhouse.presence import Noted, runners_here
 from tests.runner.processes import GATE, environment, until
 
 

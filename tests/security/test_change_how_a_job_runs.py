@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.executors.base import SliceResult
-from longhouse.runner.sessions import ExecutorSession, SessionFile, is_session_id
+from longhouse.executors.base import SliceResult
+from longhouse.executors.sessions import ExecutorSession, SessionFile, is_session_id
 from tests.runner.kit import Rig, resumed
 
 MakeRig = Callable[..., Rig]

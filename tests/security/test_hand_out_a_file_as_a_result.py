@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from longhouse.runner.inside import NotTaken, open_inside
+from longhouse.executors.inside import NotTaken, open_inside
 from tests.runner.kit import Rig
 
 SECRET = "lh_0123456789abcdef0123456789abcdef"

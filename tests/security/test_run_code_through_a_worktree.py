@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.git import FAILED, Repository
+from longhouse.git.repository import FAILED, Repository
 from longhouse.runner.landing import CommitMessage
 from longhouse.runner.worktrees import worktree_of
 from tests.runner.kit import Rig

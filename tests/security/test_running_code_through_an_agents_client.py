@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from longhouse.config import user_file
-from longhouse.runner.executors.base import Executor, Invocation
-from longhouse.runner.executors.claude_code import ClaudeCode
-from longhouse.runner.executors.codex import Codex
-from longhouse.runner.instructions import MOST_BYTES
-from longhouse.runner.trouble import NotHere
+from longhouse.executors.base import Executor, Invocation
+from longhouse.executors.claude_code import ClaudeCode
+from longhouse.executors.codex import Codex
+from longhouse.executors.instructions import MOST_BYTES
+from longhouse.executors.trouble import NotHere
 from tests.runner.kit import Rig
 from tests.runner.test_executors import after, given, planned
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from longhouse.config import load
-from longhouse.runner import executors
-from longhouse.runner.executors.base import (
+from longhouse.executors import installed as executors
+from longhouse.executors.base import (
     ClaimedJob,
     Invocation,
     McpEntry,
@@ -26,8 +26,8 @@ from longhouse.runner.executors.base import (
     TokenUsage,
     answer_in,
 )
-from longhouse.runner.executors.claude_code import ClaudeCode
-from longhouse.runner.executors.codex import Codex
+from longhouse.executors.claude_code import ClaudeCode
+from longhouse.executors.codex import Codex
 from longhouse.subagents import (
     InProcessEventBus,
     Limits,

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CATALOG", "Catalog", "catalog", "new_key"]
+__all__ = ["CATALOG", "Catalog", "known_commands", "new_key"]
 
 _FORMAT = ("fmt", "format", "output", "output_format")
 """The names under which a call says its format."""
@@ -66,9 +66,11 @@ class Catalog:
 
 
 @cache
-def catalog() -> Catalog:
+def known_commands() -> Catalog:
+    """Which commands there are, as this client knows them."""
     return Catalog()
 
 
 def new_key() -> str:
+    """A new idempotency key for one write."""
     return "auto-" + os.urandom(16).hex()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
-from longhouse.client.catalog import catalog
+from longhouse.client.catalog import known_commands
 from longhouse.client.http1 import ServerSentEvent
 from longhouse.client.replies import CallOutcome, not_ours, outcome_of
 from longhouse.client.retry import Retry
@@ -68,11 +68,11 @@ class Remote:
         """A call from its first try to its outcome; it does no I/O itself."""
         if self.agent_id and "agent_id" not in args:
             args = {**args, "agent_id": self.agent_id}
-        args = catalog().keyed(cmd, args)
+        args = known_commands().keyed(cmd, args)
         post = self._post(cmd, args)
         retry = Retry(
             cmd,
-            writes=not catalog().reads(cmd, args),
+            writes=not known_commands().reads(cmd, args),
             key=args.get("idempotency_key"),
             patience_s=self.patience_s,
         )
@@ -215,5 +215,6 @@ class RemoteDoor(Remote):
 
 
 def raise_refusal(reply: Reply) -> None:
+    """Raise the error that a reply of the server holds."""
     outcome = outcome_of(reply)
     raise outcome.error or Unreachable(f"the server answered with status {reply.status}")

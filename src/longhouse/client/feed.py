@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from longhouse.dispatch import Caller
-from longhouse.dispatch.events import PAGE_ROWS, event_of, log_page, refuse_namesake
+from longhouse.dispatch import PAGE_ROWS, Caller, event_of, log_page, refuse_namesake
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Call

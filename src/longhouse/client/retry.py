@@ -61,5 +61,6 @@ class Retry:
 
 
 def outcome_unknown(what: str, key: str | None) -> OutcomeUnknown:
+    """The error for a write whose answer stayed lost."""
     message = f"no answer arrived: it is unknown whether {what or 'the call'} was done"
     return OutcomeUnknown(message, key=key)

@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
 from longhouse.client.greeting import GREET_S, Greeting, NotTheServer
@@ -271,7 +271,9 @@ class Wire:
 
     def _connect(self) -> socket.socket:
         origin = self.origin
-        connection = socket.create_connection((origin.host, origin.port), timeout=CONNECT_S)
+        # As bytes: for text, Python would load the tables of international names.
+        host = cast(str, origin.host.encode()) if origin.host.isascii() else origin.host
+        connection = socket.create_connection((host, origin.port), timeout=CONNECT_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if origin.tls:
             import ssl

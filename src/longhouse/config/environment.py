@@ -133,6 +133,7 @@ class ClientHomes(NamedTuple):
 
 
 def client_homes(environ: Mapping[str, str] | None = None) -> ClientHomes:
+    """The folders in which agents' clients keep their settings."""
     environ = os.environ if environ is None else environ
     home = Path(environ.get("HOME") or Path.home())
     given = environ.get("CLAUDE_CONFIG_DIR")

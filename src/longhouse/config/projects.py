@@ -12,11 +12,9 @@ that one, and a shell and a bridge must find the same store.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -220,7 +218,8 @@ def record_of(store: Path) -> ProjectEntry | None:
 
 
 def new_id() -> str:
-    return secrets.token_hex(16)
+    """A random id for a project."""
+    return os.urandom(16).hex()
 
 
 def name_of(root: Path) -> str:
@@ -231,6 +230,8 @@ def name_of(root: Path) -> str:
     plain = _NOT_IN_NAME.sub("-", root.name).strip("-._")[:128]
     if root.name.isascii():
         return plain or "default"
+    import hashlib  # only the first use of a project needs it
+
     digest = hashlib.sha256(os.fsencode(root.name)).hexdigest()[:6]
     return f"{plain[:121]}-{digest}".lstrip("-")
 

@@ -19,13 +19,15 @@ from longhouse.kernel.errors import Conflict, InvalidInput
 __all__ = ["DEFAULT_PORT", "Settings", "load"]
 
 DEFAULT_PORT = 7331
+"""The port that a server tries first."""
 
 
 class Settings(NamedTuple):
     """The resolved value of every setting."""
 
     dir: Path
-    cache: Path
+    cache_base: Path | None
+    """The folder that the caches of all stores are in, if the user named one."""
     db: str
     project_root: Path
     workspace: str
@@ -67,6 +69,12 @@ class Settings(NamedTuple):
     """How the store was found, and what is to be registered when it is made."""
     origins: Mapping[str, str] = {}
     """Which flag, variable or file each setting came from; a setting not listed is a default."""
+
+    @property
+    def cache(self) -> Path:
+        """The folder for worktrees and scratch files; the runner creates it on demand."""
+        base, place = self.cache_base, self.place
+        return base / "longhouse" / place.cache_name if base else place.cache
 
     def make_dir(self) -> None:
         """Create the store's folder and register the project, unless both are done."""
@@ -197,7 +205,8 @@ def load(
     values["port"] = 0 if values["port"] is None else values["port"]
     kept = None if db.startswith(_POSTGRES) else folder / "artifacts"
     values["artifacts"] = _artifacts(pick("artifacts", kept), folder)
-    values["cache"] = _cache(pick("cache", None), place)
+    base = pick("cache", None)
+    values["cache_base"] = Path(str(base)).expanduser().absolute() if base else None
     values["transcripts"] = _transcripts(pick("transcripts", ()), environ)
     if token := _token(sources):
         values["token"], origins["token"] = token.value, token.where
@@ -247,13 +256,6 @@ def _transcripts(added: tuple[str, ...], environ: Mapping[str, str] | None) -> t
     homes = client_homes(environ)
     own = (Path(str(part)).expanduser().absolute() for part in added)
     return (homes.codex / "sessions", homes.claude / "projects", *own)
-
-
-def _cache(given: Any, place: StorePlace) -> Path:
-    """The folder for worktrees and scratch files; the runner creates it on demand."""
-    if not given:
-        return place.cache
-    return Path(str(given)).expanduser().absolute() / "longhouse" / place.cache_name
 
 
 def _artifacts(set_to: Any, folder: Path) -> Path | None:

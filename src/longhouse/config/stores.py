@@ -12,7 +12,6 @@ index follows it.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -417,6 +416,8 @@ def _own(folder: Path) -> bool:
 
 def _unique(path: Path, name: str = "") -> str:
     """A folder name that differs for each path."""
+    import hashlib  # few calls need it
+
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
     return f"{name_of(Path(name))[:40]}-{digest}" if name else digest
 

@@ -5,6 +5,18 @@ through one small interface (`items`) and links to them by id; the only thing it
 is the assignee, when a handoff is accepted.
 """
 
-from longhouse.crew.room import room
+from typing import TYPE_CHECKING
 
-__all__ = ["room"]
+from longhouse.kernel.doors import door
+
+if TYPE_CHECKING:
+    from longhouse.crew.advice import inbox_of
+    from longhouse.crew.agents import agents_named
+    from longhouse.crew.callers import asker
+    from longhouse.crew.errors import AmbiguousSession
+    from longhouse.crew.facts import CrewFacts
+    from longhouse.crew.holdings import held_by, held_now, reserved_for
+    from longhouse.crew.messages import waiting_for
+    from longhouse.crew.reservations import release_for
+else:
+    __getattr__ = door(__name__)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from longhouse.crew.agents import (
     agent_from,
-    alive,
     binds_to,
     digest,
     existing,
@@ -26,6 +25,7 @@ from longhouse.crew.agents import (
     reissue,
 )
 from longhouse.crew.errors import AdoptionRejected, AgentNotFound, AgentTokenRequired
+from longhouse.crew.facts import alive
 from longhouse.crew.items import source
 from longhouse.crew.protocol import ResumePayload, protocol_event, record
 from longhouse.crew.room import binds, room, sql

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from longhouse.crew.errors import AgentNotFound, AgentTokenRequired
-from longhouse.crew.facts import CrewFacts
-from longhouse.crew.liveness import Liveness, liveness
+from longhouse.crew.facts import alive
 from longhouse.crew.room import binds, room, sql
 from longhouse.crew.types.entities import Agent
 from longhouse.crew.types.identity import Register
@@ -24,7 +23,6 @@ __all__ = [
     "acting",
     "agent_from",
     "agents_named",
-    "alive",
     "binds_to",
     "digest",
     "existing",
@@ -263,10 +261,3 @@ def agent_from(tx: Tx, row: Row) -> Agent:
         rig=row["rig"],
         retired_at=rfc3339(retired) if retired is not None else None,
     )
-
-
-def alive(tx: Tx, row: Row) -> Liveness:
-    """The current liveness; a retired identity is evicted."""
-    if row["retired_at_ms"] is not None:
-        return "evicted"
-    return liveness(row["last_seen_at_ms"], tx.now_ms, tx.facts.of(CrewFacts).stale_minutes)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from longhouse.crew.liveness import Liveness, liveness
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
 if TYPE_CHECKING:
     from longhouse.config import Settings
     from longhouse.crew.items import WorkItems
     from longhouse.facts import HouseFacts
 
-__all__ = ["CrewFacts"]
+__all__ = ["CrewFacts", "alive"]
 
 
 class CrewFacts(NamedTuple):
@@ -29,6 +33,13 @@ class CrewFacts(NamedTuple):
         settings = house.settings
         root = settings.project_root
         return cls(str(root), settings.agent_stale_minutes, _items(settings), _folds_case(root))
+
+
+def alive(tx: Tx, row: Row) -> Liveness:
+    """The current liveness of an identity; a retired one is evicted."""
+    if row["retired_at_ms"] is not None:
+        return "evicted"
+    return liveness(row["last_seen_at_ms"], tx.now_ms, tx.facts.of(CrewFacts).stale_minutes)
 
 
 def _folds_case(root: Path) -> bool:

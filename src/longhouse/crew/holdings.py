@@ -1,109 +1,43 @@
-"""Reservations and unanswered messages, for everyone, one agent or one work item."""
+"""Who holds which files now: the current reservations of a work item, of an agent, or all."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from longhouse.crew.agents import alive, existing
-from longhouse.crew.messages import message_from
-from longhouse.crew.outside import changes_outside
-from longhouse.crew.reservations import reservation_from
-from longhouse.crew.room import ENDED, ENDLESS, room, sql
+from longhouse.crew.facts import alive
+from longhouse.crew.liveness import Liveness
+from longhouse.crew.room import ENDLESS, sql
+from longhouse.crew.scopes import FileScope
 from longhouse.crew.types.entities import Reservation
-from longhouse.crew.types.reservations import CrewStatus, GetCrewStatus, Summary
-from longhouse.kernel.budget import Clip, Pop
-from longhouse.kernel.lines import clip
+from longhouse.kernel.clock import rfc3339
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["held_by", "held_now", "reserved_for"]
-
-CHANGES = 20
-
-
-def _status_lines(result: dict[str, Any]) -> list[str]:
-    s = result["summary"]
-    head = f"crew reservations={s['active']} unacked={s['unacked_required_messages']}"
-    rows = [
-        f"{r['scope']} {r['agent_id']} {r['owner_liveness']} for={r['bead_id']}"
-        for r in result["reservations"]
-    ]
-    waits = [
-        f"{m['message_id']} ! {m['category']} to={m['to_agent']} {clip(m['subject'], 80)}"
-        for m in result["unacked_required_messages"]
-    ]
-    outside = [
-        f"{o['ref']} ! changed outside {'' if o.get('job_id') else 'seen_'}by={o['agent_id']} "
-        + _files(o)
-        for o in result["outside"]
-    ]
-    return [head, *rows, *waits, *outside]
-
-
-def _files(change: dict[str, Any]) -> str:
-    named = [f["path"] + (f" of {f['holder']}" if f.get("holder") else "") for f in change["files"]]
-    counted = {"more in the log": change["unnamed"], "not compared": change["more"]}
-    rest = [f"({n} {words})" for words, n in counted.items() if n]
-    return " ".join([clip(", ".join(named), 120), *rest])
-
-
-@room.command(
-    "agents.status",
-    also="holdings reservations agents.reservations.list locks",
-    example=GetCrewStatus(),
-    lines=_status_lines,
-    trim=[
-        Clip("unacked_required_messages.body", 120),
-        Pop("outside", leave=3),
-        Pop("unacked_required_messages", leave=3),
-        Pop("reservations", cursor="seq", leave=1),
-        Pop("outside"),
-        Pop("unacked_required_messages"),
-    ],
-)
-def status(tx: Tx, req: GetCrewStatus) -> CrewStatus:
-    """Show reservations and unanswered messages, of everyone, one agent or one work item."""
-    agent = existing(tx, req.agent)["agent_id"] if req.agent else None
-    bead_id = (req.bead_id or "").strip() or None
-    rows = _live(tx, agent, bead_id, before=req.cursor or ENDLESS, limit=req.limit + 1)
-    shown = rows[: req.limit]
-    more = len(rows) > req.limit
-    waiting = tx.all(sql.messages_due, agent_id=agent, bead_id=bead_id, limit=req.limit)
-    return CrewStatus(
-        reservations=[reservation_from(row, alive(tx, row)) for row in shown],
-        unacked_required_messages=[message_from(row) for row in waiting],
-        outside=changes_outside(tx, agent, bead_id, CHANGES),
-        summary=Summary(
-            **_counted(tx, agent, bead_id),
-            unacked_required_messages=tx.value(
-                sql.messages_due_counted, agent_id=agent, bead_id=bead_id
-            ),
-        ),
-        count=len(shown),
-        has_more=more,
-        next_cursor=shown[-1]["seq"] if more else None,
-    )
+__all__ = ["held_by", "held_now", "live_rows", "reservation_from", "reserved_for", "scope_of"]
 
 
 def reserved_for(tx: Tx, bead_id: str, limit: int) -> list[Reservation]:
     """The current reservations for a work item."""
-    rows = _live(tx, None, bead_id, before=ENDLESS, limit=limit)
+    rows = live_rows(tx, None, bead_id, before=ENDLESS, limit=limit)
     return [reservation_from(row) for row in rows]
 
 
 def held_by(tx: Tx, agent: str, limit: int) -> list[Reservation]:
     """The current reservations of an agent."""
-    rows = _live(tx, agent, None, before=ENDLESS, limit=limit)
+    rows = live_rows(tx, agent, None, before=ENDLESS, limit=limit)
     return [reservation_from(row, alive(tx, row)) for row in rows]
 
 
 def held_now(tx: Tx, limit: int) -> list[Reservation]:
     """All current reservations, newest first."""
-    rows = _live(tx, None, None, before=ENDLESS, limit=limit)
+    rows = live_rows(tx, None, None, before=ENDLESS, limit=limit)
     return [reservation_from(row, alive(tx, row)) for row in rows]
 
 
-def _live(tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit: int) -> list[Row]:
+def live_rows(
+    tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit: int
+) -> list[Row]:
+    """The rows of current reservations, newest first."""
     page: dict[str, Any] = {"now": tx.now_ms, "before": before, "limit": limit}
     if agent:
         return tx.all(sql.reservations_live_of_agent, agent_id=agent, bead_id=bead_id, **page)
@@ -112,21 +46,24 @@ def _live(tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit:
     return tx.all(sql.reservations_live, **page)
 
 
-def _counted(tx: Tx, agent: str | None, bead_id: str | None) -> Row:
-    if agent:
-        found = tx.one(
-            sql.reservations_counted_of_agent, agent_id=agent, bead_id=bead_id, now=tx.now_ms
-        )
-    elif bead_id:
-        found = tx.one(sql.reservations_counted_of_bead, bead_id=bead_id, now=tx.now_ms)
-    else:
-        found = tx.one(sql.reservations_unended, now=tx.now_ms)
-        assert found is not None
-        ended = {state: tx.counted(counter) for state, counter in ENDED.items()}
-        return {
-            "active": found["active"],
-            "released": ended["released"],
-            "expired": found["expired"] + ended["expired"],
-        }
-    assert found is not None
-    return found
+def scope_of(row: Row) -> FileScope:
+    return FileScope(path=row["path"], below=bool(row["below"]))
+
+
+def reservation_from(row: Row, owner: Liveness | None = None) -> Reservation:
+    released = row["released_at_ms"]
+    return Reservation(
+        reservation_id=f"res_{row['seq']}",
+        seq=row["seq"],
+        ref=f"{row['bead_id']}@{row['seq']}",
+        scope=str(scope_of(row)),
+        mode=row["mode"],
+        agent_id=row["agent_id"],
+        bead_id=row["bead_id"],
+        state=row["state"],
+        created_at=rfc3339(row["created_at_ms"]),
+        expires_at=rfc3339(row["expires_at_ms"]),
+        released_at=rfc3339(released) if released is not None else None,
+        taken_over_by=row["taken_over_by"],
+        owner_liveness=owner,
+    )

@@ -35,7 +35,7 @@ from longhouse.crew.types.identity import (
 )
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput, Suggestion
-from longhouse.memory.targeting import take_place
+from longhouse.memory import take_place
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

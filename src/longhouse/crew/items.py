@@ -14,7 +14,7 @@ from longhouse.crew.facts import CrewFacts
 from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Value
-from longhouse.memory.targeting import standing
+from longhouse.memory import standing
 from longhouse.store.tx import Tx
 
 __all__ = [

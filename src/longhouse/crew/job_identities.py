@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from longhouse.crew.agents import alive
+from longhouse.crew.facts import alive
+from longhouse.crew.holdings import scope_of
 from longhouse.crew.identity import end_identity
 from longhouse.crew.items import source
 from longhouse.crew.outside import note_outside, outside_of, tell_holder
@@ -17,7 +18,6 @@ from longhouse.crew.reservations import (
     hold,
     in_the_way,
     note_incursions,
-    scope_of,
     tell_if_job,
 )
 from longhouse.crew.room import ENDLESS, room, sql

@@ -6,9 +6,9 @@ import re
 from contextlib import suppress
 
 from longhouse.crew.conversation import moment
+from longhouse.crew.holdings import reservation_from
 from longhouse.crew.items import linked_item
 from longhouse.crew.messages import message_from
-from longhouse.crew.reservations import reservation_from
 from longhouse.crew.room import room, sql
 from longhouse.crew.types.identity import ListAgents
 from longhouse.crew.types.mail import MessageOpened

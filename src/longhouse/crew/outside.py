@@ -13,10 +13,11 @@ from operator import itemgetter
 from typing import Any
 
 from longhouse.crew.agents import proved
+from longhouse.crew.holdings import scope_of
 from longhouse.crew.identity import TOKEN
 from longhouse.crew.messages import touch
 from longhouse.crew.protocol import inform
-from longhouse.crew.reservations import MOST_RECORDED, note_incursions, scope_of, tell_if_job
+from longhouse.crew.reservations import MOST_RECORDED, note_incursions, tell_if_job
 from longhouse.crew.room import binds, room, sql
 from longhouse.crew.scopes import FileScope, ancestors, scope_in
 from longhouse.crew.types.reservations import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any, Literal
 
-from longhouse.crew.agents import acting, alive
+from longhouse.crew.agents import acting
 from longhouse.crew.errors import (
     ReleaseForbidden,
     ReservationConflict,
@@ -19,6 +19,8 @@ from longhouse.crew.errors import (
     ReservationStaleFound,
     ScopeTooWide,
 )
+from longhouse.crew.facts import alive
+from longhouse.crew.holdings import reservation_from, scope_of
 from longhouse.crew.identity import TOKEN
 from longhouse.crew.items import linked_item
 from longhouse.crew.liveness import Liveness
@@ -51,8 +53,6 @@ __all__ = [
     "in_the_way",
     "note_incursions",
     "release_for",
-    "reservation_from",
-    "scope_of",
     "tell_if_job",
 ]
 
@@ -387,26 +387,3 @@ def renew(tx: Tx, req: Renew) -> Renewed:
         )
     kept = [reservation_from(row, "active") for row in sorted(rows, key=itemgetter("seq"))]
     return Renewed(reservations=kept, count=len(kept))
-
-
-def scope_of(row: Row) -> FileScope:
-    return FileScope(path=row["path"], below=bool(row["below"]))
-
-
-def reservation_from(row: Row, owner: Liveness | None = None) -> Reservation:
-    released = row["released_at_ms"]
-    return Reservation(
-        reservation_id=f"res_{row['seq']}",
-        seq=row["seq"],
-        ref=f"{row['bead_id']}@{row['seq']}",
-        scope=str(scope_of(row)),
-        mode=row["mode"],
-        agent_id=row["agent_id"],
-        bead_id=row["bead_id"],
-        state=row["state"],
-        created_at=rfc3339(row["created_at_ms"]),
-        expires_at=rfc3339(row["expires_at_ms"]),
-        released_at=rfc3339(released) if released is not None else None,
-        taken_over_by=row["taken_over_by"],
-        owner_liveness=owner,
-    )

@@ -25,7 +25,7 @@ room = Room(
         "job_identities",
         "adoption",
         "reservations",
-        "holdings",
+        "overview",
         "outside",
         "protocol",
         "mail",

@@ -10,9 +10,9 @@ from typing import Literal
 
 from longhouse.crew.agents import agents_named
 from longhouse.crew.facts import CrewFacts
+from longhouse.crew.holdings import scope_of
 from longhouse.crew.items import WorkItem, source
 from longhouse.crew.protocol import event_from
-from longhouse.crew.reservations import scope_of
 from longhouse.crew.room import binds, room, sql
 from longhouse.crew.scopes import FileScope, overlap
 from longhouse.crew.types.entities import Agent

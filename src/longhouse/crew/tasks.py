@@ -11,9 +11,7 @@ from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.kernel.refs import ref_grammar
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.editing import apply_edit
-from longhouse.work.listing import tasks_page
-from longhouse.work.lookup import entity_row, is_plan, plan_row, touch
+from longhouse.work import assign, entity_row, is_plan, tasks_page
 
 __all__ = ["TaskItems"]
 
@@ -39,11 +37,7 @@ class TaskItems:
             return None
 
     def assign(self, tx: Tx, item_id: str, assignee: str) -> bool:
-        row = entity_row(tx, item_id)
-        if is_plan(row):
-            return False
-        apply_edit(tx, touch(tx, row, None), {"assignee": assignee})
-        return True
+        return assign(tx, item_id, assignee)
 
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:
         rows = tasks_page(tx, [f"assignee:{assignee}", "status:ACTIVE"], limit=MOST_OWNED)
@@ -58,7 +52,7 @@ class TaskItems:
             )
         traits = ["open"] if open_only else []
         rows = tasks_page(tx, traits, after=int(start[1]) if start else 0, limit=limit)
-        plans = {plan: plan_row(tx, plan) for plan in {row["plan_id"] for row in rows}}
+        plans = {plan: entity_row(tx, plan) for plan in {row["plan_id"] for row in rows}}
         return [_item(row, plans[row["plan_id"]]) for row in rows]
 
     def moved(self) -> bool:

@@ -3,6 +3,12 @@
 It owns the table of tokens; otherwise it calls the functions of the rooms below it.
 """
 
-from longhouse.desk.room import room
+from typing import TYPE_CHECKING
 
-__all__ = ["room"]
+from longhouse.kernel.doors import door
+
+if TYPE_CHECKING:
+    from longhouse.desk.opened import opened_parts
+    from longhouse.desk.tokens import digest_of, workspaces_of
+else:
+    __getattr__ = door(__name__)

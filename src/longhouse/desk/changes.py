@@ -11,7 +11,7 @@ import re
 from longhouse.desk.types.status import Happening, Happenings
 from longhouse.kernel.lines import cell
 from longhouse.kernel.refs import seq_ref
-from longhouse.memory.targeting import mark_seen, seen_seq
+from longhouse.memory import mark_seen, seen_seq
 from longhouse.store.tx import LogRow, Tx, sql
 
 __all__ = ["changes_since", "look", "unseen"]

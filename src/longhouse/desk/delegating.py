@@ -16,17 +16,15 @@ from longhouse.desk.resuming import RESUME_INSIDE, resumed
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.macros import Cockpit, Delegate, Delegated
-from longhouse.jobs.creating import add_job
+from longhouse.jobs import add_job
 from longhouse.jobs.types.jobs import CreateJob, WaitJobs
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import cell
 from longhouse.memory import append_entry, ensure_branch, ensure_target
 from longhouse.store.tx import Tx
-from longhouse.thinking.anchors import register_missing
-from longhouse.work.lookup import task_row
-from longhouse.work.radar import scene_of
-from longhouse.work.starting import bootstrap
+from longhouse.thinking import register_missing
+from longhouse.work import bootstrap, scene_of
 from longhouse.work.types.creating import Bootstrap
 
 __all__ = [
@@ -91,7 +89,7 @@ def delegate(tx: Tx, req: Delegate) -> Delegated:
         cockpit=Cockpit(anchor_id=anchor, ref=cockpit),
         job=moved.job if moved else None,
         job_ref=moved.event.ref if moved else None,
-        next=next_words(scene_of(tx, task_row(tx, task))),
+        next=next_words(scene_of(tx, task)),
         resume=resume,
     )
 

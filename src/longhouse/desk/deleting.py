@@ -10,9 +10,7 @@ import msgspec
 from longhouse.desk.hanging import settle
 from longhouse.desk.room import room
 from longhouse.store.tx import Tx
-from longhouse.work.deleting import remove
-from longhouse.work.editing import move
-from longhouse.work.lookup import entity_of, id_of
+from longhouse.work import entity_row, id_of, move, remove
 from longhouse.work.types.changing import Complete, Delete, Deleted
 from longhouse.work.types.entities import EntityMoved
 
@@ -48,9 +46,9 @@ def delete(tx: Tx, req: Delete) -> Deleted:
 )
 def complete(tx: Tx, req: Complete) -> EntityMoved:
     """Move a plan or task to another state; a task with open steps cannot be DONE."""
-    row = entity_of(tx, req)
-    task = row.get("task_id")
+    entity = id_of(tx, req)
     settled = []
-    if task and req.status == "CANCELED" and row["status"] != "CANCELED":
-        settled = settle(tx, task, req.hanging, f"{task} was canceled")
+    canceled = req.status == "CANCELED" and entity.startswith("TASK-")
+    if canceled and entity_row(tx, entity)["status"] != "CANCELED":
+        settled = settle(tx, entity, req.hanging, f"{entity} was canceled")
     return msgspec.structs.replace(move(tx, req), hanging=settled)

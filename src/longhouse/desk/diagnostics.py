@@ -14,15 +14,18 @@ from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
 from longhouse.kernel.values import Draft
-from longhouse.memory import reading as memory
-from longhouse.memory.branches import MAIN
+from longhouse.memory import Targeting, last_entry, standing
 from longhouse.memory.types.documents import CommitNote
 from longhouse.store.tx import Tx
-from longhouse.work.lint import context_health, patch_suggestions
-from longhouse.work.lint_rules import findings
-from longhouse.work.lookup import entity_row, given_id, where_to_start
-from longhouse.work.radar import scene_of
-from longhouse.work.targets import known_target
+from longhouse.work import (
+    context_health,
+    findings,
+    given_id,
+    known_target,
+    patch_suggestions,
+    scene_of,
+    where_to_start,
+)
 from longhouse.work.types.focus import ClearFocus
 
 __all__ = []
@@ -57,7 +60,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 )
 def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
     """Check the workspace and a plan or task for problems, with fixes."""
-    at = memory.targeting(tx)
+    at = standing(tx)
     asked = given_id(req)
     found = list(_of_workspace(tx, at))
     codes = [issue["code"] for issue, _ in found]
@@ -67,7 +70,7 @@ def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
     if target is None:
         tx.suggestions.extend(where_to_start(tx)[:1])
     elif asked or known_target(tx, target):
-        scene = scene_of(tx, entity_row(tx, target))
+        scene = scene_of(tx, target)
         linted = list(findings(tx, scene))
         ref = scene.reasoning_ref
         codes += [code for code in context_health(tx, scene).codes if code not in codes]
@@ -86,7 +89,7 @@ def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
     )
 
 
-def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
+def _of_workspace(tx: Tx, at: Targeting) -> list[Found]:
     """Problems that do not depend on the target."""
     found: list[Found] = []
 
@@ -104,11 +107,11 @@ def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
         note(
             "NO_CHECKOUT",
             "no branch is checked out",
-            f"check out {MAIN!r} with system.init",
+            "check out 'main' with system.init",
             Init(),
             "recover.init",
         )
-    if memory.last_entry(tx) is None:
+    if last_entry(tx) is None:
         note(
             "CONTEXT_EMPTY",
             "no document has an entry",

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from longhouse.crew.types.entities import Message, Reservation
 from longhouse.desk.types.resume import Fact, PlanAbove, UnmergedBranch, WaitsFor
+from longhouse.jobs import JobUsage
 from longhouse.jobs.types.radar import RadarRow
-from longhouse.jobs.values import JobUsage
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.lines import cell
 from longhouse.memory.types.documents import Entry, SearchHit
+from longhouse.thinking import DEAD
 from longhouse.thinking.types.cards import Card
-from longhouse.thinking.vocabulary import DEAD
-from longhouse.work.radar import Scene
+from longhouse.work import Scene
 from longhouse.work.types.entities import Task
 from longhouse.work.types.views import ShownReceipt
 

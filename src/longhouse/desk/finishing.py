@@ -27,18 +27,24 @@ from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import cell, clip
 from longhouse.memory import append_entry, ensure_branch, ensure_target
 from longhouse.store.tx import Tx
-from longhouse.work.closing import closed, strict_gate
-from longhouse.work.events import happened
-from longhouse.work.lookup import entity_of, entity_row, where_to_start
-from longhouse.work.proof import evidence_from_line
-from longhouse.work.radar import scene_of
-from longhouse.work.starting import bootstrap
-from longhouse.work.steps import StepChange, opening
+from longhouse.work import (
+    StepChange,
+    bootstrap,
+    closed,
+    evidence_from_line,
+    handoff_of,
+    happened,
+    id_of,
+    next_call,
+    scene_of,
+    step_change,
+    strict_gate,
+    where_to_start,
+)
 from longhouse.work.types.changing import CloseStep, Complete
 from longhouse.work.types.creating import Bootstrap
 from longhouse.work.types.entities import Event, StepTarget
 from longhouse.work.types.views import GetRadar
-from longhouse.work.views import handoff_of, next_call
 
 __all__ = ["close_step_now", "create_done", "finish"]
 
@@ -66,7 +72,7 @@ def _closed_lines(result: dict[str, Any]) -> list[str]:
 )
 def close_step_now(tx: Tx, req: CloseStepNow) -> StepClosed:
     """Close a step with a note and proof, and get what you need to continue."""
-    change = opening(tx, _step(req))
+    change = step_change(tx, _step(req))
     events: list[Event] = []
     if req.note:
         said = {"note": req.note[:200]}
@@ -75,7 +81,7 @@ def close_step_now(tx: Tx, req: CloseStepNow) -> StepClosed:
     moved = closed(tx, _close(change, req), overridden=bool(overrode))
     events += moved.events or [moved.event]
     task = moved.task
-    scene = scene_of(tx, entity_row(tx, task))
+    scene = scene_of(tx, task)
     brief = StepClosed(
         task=task,
         revision=moved.revision,
@@ -150,8 +156,7 @@ def _finished_lines(result: dict[str, Any]) -> list[str]:
 )
 def finish(tx: Tx, req: Finish) -> Finished:
     """Finish or cancel a plan or task with a final note; repeating it changes nothing."""
-    row = entity_of(tx, req)
-    entity = row.get("task_id") or row["plan_id"]
+    entity = id_of(tx, req)
     moved = complete(tx, Complete(target=entity, status=req.status, hanging=req.hanging))
     changed, ref = moved.event is not None, None
     if req.final_note and changed:
@@ -168,7 +173,7 @@ def finish(tx: Tx, req: Finish) -> Finished:
         changed=changed,
         final_note=ref,
         hanging=moved.hanging,
-        handoff=handoff_of(scene_of(tx, entity_row(tx, entity)), 5),
+        handoff=handoff_of(scene_of(tx, entity), 5),
     )
 
 
@@ -210,7 +215,7 @@ def create_done(tx: Tx, req: CreateDone) -> CreatedDone:
     now = CloseStepNow(
         task=task, checkpoints=req.checkpoints, proof=req.proof, override=req.override
     )
-    change = opening(tx, _step(now))
+    change = step_change(tx, _step(now))
     overrode = _overridden(tx, change, req.override, []) if req.override else []
     moved = closed(tx, _close(change, now), overridden=bool(overrode))
     done = complete(tx, Complete(task=task))

@@ -10,20 +10,14 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from longhouse.crew.holdings import reserved_for
-from longhouse.crew.reservations import release_for
-from longhouse.jobs.leading import may_lead
-from longhouse.jobs.reading import list_jobs
-from longhouse.jobs.records import existing
-from longhouse.jobs.steering import cancel_job
+from longhouse.crew import release_for, reserved_for
+from longhouse.jobs import cancel_job, list_jobs, may_end
 from longhouse.jobs.types.jobs import CancelJob, ListJobs
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
-from longhouse.processes.cancelling import cancel
-from longhouse.processes.reading import list_tasks
+from longhouse.processes import cancel_process, list_tasks
 from longhouse.processes.types.tasks import CancelTask, ListTasks, TaskView
 from longhouse.store.tx import Tx
-from longhouse.work.leases import free_steps, leases_of_others
-from longhouse.work.lookup import tree_of
+from longhouse.work import free_steps, leases_of_others, tree_of
 from longhouse.work.types.entities import Hanging
 
 __all__ = ["settle"]
@@ -54,7 +48,7 @@ def _jobs(tx: Tx, task: str) -> list[_Found]:
     return [
         _Found(
             Hanging(kind="job", ref=job.id, what=f"{job.status}: {job.title}"),
-            may_lead(tx, existing(tx, job.id)),
+            may_end(tx, job.id),
         )
         for status in ("RUNNING", "QUEUED")
         for job in list_jobs(tx, ListJobs(task=task, status=status, limit=MOST)).jobs
@@ -123,6 +117,6 @@ def _end(tx: Tx, task: str, hanging: list[Hanging], why: str) -> None:
         if one.kind == "job":
             cancel_job(tx, CancelJob(job=one.ref, reason=why))
         elif one.kind == "process":
-            cancel(tx, CancelTask(task_id=one.ref, reason=why))
+            cancel_process(tx, CancelTask(task_id=one.ref, reason=why))
     free_steps(tx, task)
     release_for(tx, task)

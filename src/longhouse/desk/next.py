@@ -13,7 +13,7 @@ from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.refs import ref_grammar
 from longhouse.kernel.values import Draft
-from longhouse.memory import reading as memory
+from longhouse.memory import Targeting, standing
 from longhouse.memory.types.documents import CommitNote
 from longhouse.store.tx import Tx
 
@@ -26,7 +26,7 @@ OPEN_FOCUS = "next::open.focus"
 class Next(NamedTuple):
     """The state of the workspace and what to do about it."""
 
-    targeting: memory.Targeting
+    targeting: Targeting
     state_fingerprint: str
     shown: dict[str, Any]
     suggestions: Sequence[Suggestion]
@@ -34,7 +34,7 @@ class Next(NamedTuple):
 
 def derive_next(tx: Tx) -> Next:
     """Join the advice of all rooms; the same state gives the same actions in the same order."""
-    at = memory.targeting(tx)
+    at = standing(tx)
     advice: list[Advice] = [adviser(tx) for adviser in tx.facts.registry.advisers]
     parts = [f"ws={tx.workspace}", f"focus={at.focus or '-'}", f"checkout={at.checkout or '-'}"]
     parts += [one.fingerprint for one in advice if one.fingerprint]
@@ -54,16 +54,14 @@ def derive_next(tx: Tx) -> Next:
 def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
     if not focus or not ref_grammar().kinds_of(focus):
         return []
-    from longhouse.desk.types.macros import GetSnapshot  # needed only if something is in focus
-    from longhouse.desk.types.system import Open
-    from longhouse.work.states import CLOSED
-    from longhouse.work.targets import known_target
+    from longhouse.work import CLOSED, known_target  # needed only if something is in focus
 
     known, name = known_target(tx, focus), OPEN_FOCUS
+    opened = Draft("open", {"id": focus})
     if known is not None and known.status in CLOSED:
         ended = f"see how {focus} ended"
-        return [Suggestion(Open(id=focus), ended, priority="low", action_id=name)]
+        return [Suggestion(opened, ended, priority="low", action_id=name)]
     return [
-        Suggestion(Open(id=focus), "open what is in focus", action_id=name),
-        Suggestion(GetSnapshot(), "see its current state", priority="medium"),
+        Suggestion(opened, "open what is in focus", action_id=name),
+        Suggestion(Draft("tasks.snapshot", {}), "see its current state", priority="medium"),
     ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.lines import cell, plain_lines
 
-__all__ = ["OpenedParts", "opened_lines", "told"]
+__all__ = ["OpenedParts", "opened_lines", "opened_parts"]
 
 _WIDE, _NARROW = 400, 120
 _TITLES = ("title", "subject", "name", "scope")
@@ -174,7 +174,7 @@ class OpenedParts(NamedTuple):
 
 def opened_lines(result: dict[str, Any]) -> list[str]:
     """The title, state and ref on the first line; then the text and related records."""
-    if (it := told(result)) is None:
+    if (it := opened_parts(result)) is None:
         return plain_lines("open", result)
     ref = result.get("ref") or result.get("id") or ""
     return [
@@ -184,7 +184,7 @@ def opened_lines(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def told(result: Mapping[str, Any]) -> OpenedParts | None:
+def opened_parts(result: Mapping[str, Any]) -> OpenedParts | None:
     """The parts of what was opened; None for a kind without a rendering."""
     kind = str(result.get("kind", ""))
     look = _LOOKS.get(kind)

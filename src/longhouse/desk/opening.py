@@ -19,8 +19,7 @@ from longhouse.kernel.opening import opens, resolved
 from longhouse.kernel.refs import ref_grammar
 from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
-from longhouse.thinking.citing import cited_by
-from longhouse.thinking.context import query_cards
+from longhouse.thinking import cited_by, query_cards
 from longhouse.thinking.types.cards import Card, Citation
 from longhouse.thinking.types.reads import QueryCards
 from longhouse.work.types.views import EntityOpened
@@ -88,7 +87,7 @@ def _no_id(tx: Tx, wanted: str) -> UnknownId:
     if meant := _meant(tx, wanted):
         return meant
     message = _NO_ID.format(wanted[:80])
-    from longhouse.crew.agents import agents_named
+    from longhouse.crew import agents_named
     from longhouse.crew.types.identity import ShowAgent
 
     if _AGENT.fullmatch(wanted) and agents_named(tx, [wanted]):

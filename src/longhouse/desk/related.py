@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from longhouse.memory.searching import search_documents
+from longhouse.memory import search_documents
 from longhouse.memory.types.documents import SearchDocuments, SearchHit
 from longhouse.store.tx import Tx
-from longhouse.work.radar import Scene
+from longhouse.work import Scene
 
 __all__ = ["related_to"]
 

@@ -10,10 +10,8 @@ from typing import Any
 
 import msgspec
 
-from longhouse.crew.holdings import held_by, held_now, reserved_for
-from longhouse.crew.messages import waiting_for
+from longhouse.crew import asker, held_by, held_now, reserved_for, waiting_for
 from longhouse.crew.types.entities import Reservation
-from longhouse.desk.callers import asker
 from longhouse.desk.digest import Material, digest, fact_lines
 from longhouse.desk.lenses import ViewLimits, limits_of, view_of_request
 from longhouse.desk.related import related_to
@@ -31,30 +29,35 @@ from longhouse.desk.types.resume import (
     WaitsFor,
 )
 from longhouse.desk.whose import own_work
-from longhouse.jobs.radar import radar_of_task
-from longhouse.jobs.reading import usage_of_task
+from longhouse.jobs import radar_of_task, usage_of_task
 from longhouse.kernel.budget import Budget, Clip, Drop, Keep, Pop, Trim, fit
 from longhouse.kernel.envelope import action_for
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
-from longhouse.memory.branches import MAIN
-from longhouse.memory.branching import unmerged_branches
-from longhouse.memory.graph.diff import diff_graphs
-from longhouse.memory.targeting import standing
+from longhouse.memory import current_branch, standing, unmerged_branches
+from longhouse.memory.graph import diff_graphs
 from longhouse.memory.types.documents import Entry
 from longhouse.memory.types.graph import DiffGraph
-from longhouse.processes.advice import going
+from longhouse.processes import active_processes
 from longhouse.store.tx import Tx
-from longhouse.thinking.context_pack import context_pack
-from longhouse.thinking.cutting import EngineCut
+from longhouse.thinking import EngineCut, show_context_pack
 from longhouse.thinking.types.reads import PackedContext, ShowContextPack
-from longhouse.work.events import timeline
-from longhouse.work.lookup import entity_of, entity_row, given_id
-from longhouse.work.projections import waits_for
-from longhouse.work.radar import Scene, horizon_of, scene_of, steps_of
+from longhouse.work import (
+    Scene,
+    entity_row,
+    evidence_of,
+    given_id,
+    handoff_of,
+    horizon_of,
+    id_of,
+    next_call,
+    scene_of,
+    steps_of,
+    timeline,
+    waits_for,
+)
 from longhouse.work.types.entities import Plan, Task
 from longhouse.work.types.views import GetRadar
-from longhouse.work.views import evidence_of, handoff_of, next_call
 
 __all__ = ["RESUME_INSIDE", "RESUME_TRIM", "resume_super", "resumed", "wants_resume"]
 
@@ -152,8 +155,7 @@ def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
     view = view_of_request(req)
     limits = _limits(req, view)
     chosen = own_work(tx, me) if me and given_id(req) is None else None
-    row = entity_row(tx, chosen.id) if chosen else entity_of(tx, req)
-    scene = scene_of(tx, row)
+    scene = scene_of(tx, chosen.id if chosen else id_of(tx, req))
     call = next_call(tx, scene) or Suggestion(GetRadar(target=scene.id), "see how it ended")
     tx.suggestions.append(call)
     pack = _pack(tx, scene, view, limits, drafts=req.include_drafts)
@@ -254,7 +256,7 @@ def _pack(tx: Tx, scene: Scene, view: View, limits: ViewLimits, *, drafts: bool)
     narrow = view == "focus_only" and scene.step_focus is not None
     lens = {"audit": "audit", "full": "explore", "explore": "explore"}.get(view, "smart")
     warned = len(tx.warnings)
-    pack = context_pack(
+    pack = show_context_pack(
         tx,
         ShowContextPack(
             target=scene.id,
@@ -288,7 +290,7 @@ def _material(
             scene=scene,
             asker=me,
             held=_held(tx, me, target.id),
-            processes=going(tx),
+            processes=active_processes(tx),
             mail=waiting_for(tx, me, MOST_MAIL) if me else (),
             cards=pack.cards,
             decisions=pack.signals.decisions,
@@ -302,7 +304,7 @@ def _material(
         waits_for=_waits_for(tx, target),
         jobs=radar_of_task(tx, target.id, MOST_JOBS),
         usage=usage_of_task(tx, target.id),
-        processes=going(tx),
+        processes=active_processes(tx),
         held=_held(tx, me, target.id),
         mail=waiting_for(tx, me, MOST_MAIL) if me else (),
         cards=pack.cards,
@@ -346,7 +348,7 @@ def _held(tx: Tx, me: str | None, target: str) -> list[Reservation]:
 
 def _branches(tx: Tx, scene: Scene) -> list[UnmergedBranch]:
     """Branches with unmerged notes, based on the target's branch or the checkout."""
-    bases = dict.fromkeys([scene.reasoning_ref.branch, standing(tx).checkout or MAIN])
+    bases = dict.fromkeys([scene.reasoning_ref.branch, current_branch(tx)])
     found = [one for base in bases for one in unmerged_branches(tx, base, MOST_BRANCHES)]
     return [UnmergedBranch(**one._asdict()) for one in found[:MOST_BRANCHES]]
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.crew.advice import inbox_of
+from longhouse.crew import inbox_of
 from longhouse.desk.changes import look
 from longhouse.desk.room import room
 from longhouse.desk.status import around_lines, asking
 from longhouse.desk.surroundings import active_job, holders
 from longhouse.desk.types.macros import GetSnapshot, Snapshot
-from longhouse.jobs import presence
+from longhouse.jobs import runners_present
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.lines import cell
-from longhouse.memory.targeting import standing
+from longhouse.memory import standing
 from longhouse.store.tx import Tx
-from longhouse.work.lookup import entity_of, given_id
-from longhouse.work.radar import Scene, horizon_of, scene_of
+from longhouse.work import Scene, given_id, handoff_of, horizon_of, id_of, next_call, scene_of
 from longhouse.work.types.entities import Task
-from longhouse.work.views import handoff_of, next_call
 
 __all__ = [
     "next_words",
@@ -97,7 +95,7 @@ def _horizon(horizon: dict[str, Any]) -> str:
 def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
     """Show the state of the work in focus, its active job, and the next command."""
     me = asking(tx, req)
-    scene = scene_of(tx, entity_of(tx, req))
+    scene = scene_of(tx, id_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
     target = scene.target
@@ -112,7 +110,7 @@ def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
         radar=scene.radar,
         step_focus=scene.step_focus,
         job=job,
-        runner=presence.counted(tx) if job else None,
+        runner=runners_present(tx) if job else None,
         held=holders(tx, me, target.id, scene.step_focus),
         inbox=inbox_of(tx, me) if me else None,
         horizon=horizon_of(tx, target.plan_id) if isinstance(target, Task) else scene.horizon,

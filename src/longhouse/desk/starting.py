@@ -18,14 +18,11 @@ from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell, clip
-from longhouse.memory.targeting import set_focus
+from longhouse.memory import set_focus
 from longhouse.store.tx import Tx
-from longhouse.work.lookup import plan_row, task_row
-from longhouse.work.radar import scene_of
-from longhouse.work.starting import bootstrap
+from longhouse.work import bootstrap, entity_row, next_call, scene_of
 from longhouse.work.types.creating import Bootstrap, Bootstrapped
 from longhouse.work.types.views import GetRadar
-from longhouse.work.views import next_call
 
 __all__ = [
     "start",
@@ -71,7 +68,7 @@ def start(tx: Tx, req: Start) -> Started:
     made = bootstrap(tx, _bootstrap(req))
     task = made.task.id
     previous = set_focus(tx, task)
-    scene = scene_of(tx, task_row(tx, task))
+    scene = scene_of(tx, task)
     whole = wants_resume(req)
     resume = resumed(tx, task, req, LONG) if whole else None  # also suggests the next call
     if not whole and (call := next_call(tx, scene)):
@@ -112,5 +109,5 @@ def _references(tx: Tx, made: Bootstrapped, title: str) -> list[Reference]:
     plan = made.plan.id
     return [
         Reference(kind="TASK", id=made.task.id, summary=title),
-        Reference(kind="PLAN", id=plan, summary=plan_row(tx, plan)["title"]),
+        Reference(kind="PLAN", id=plan, summary=entity_row(tx, plan)["title"]),
     ]

@@ -28,8 +28,7 @@ from longhouse.kernel.budget import Drop, Keep, Pop
 from longhouse.kernel.envelope import action_for
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell, clip
-from longhouse.memory import reading as memory
-from longhouse.memory.targeting import seen_seq
+from longhouse.memory import last_entry, seen_seq
 from longhouse.store.tx import Tx, sql
 
 __all__ = [
@@ -165,7 +164,11 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
     seq = tx.last_seq()
     derived = derive_next(tx)
     focus = derived.targeting.focus
-    around = {**_around(tx, me, focus), **derived.shown, "since": _since(tx)}
+    around = {
+        **_around(tx, me, focus, jobs="jobs" in derived.shown),
+        **derived.shown,
+        "since": _since(tx),
+    }
     shown = {name: value for name, value in around.items() if value}
     shown["me"] = Me(agent=me, role=tx.by.role.name.lower())
     required = {
@@ -197,7 +200,7 @@ def _rest(tx: Tx, seq: int, derived: Next) -> dict[str, Any]:
         "server": Server(version=tx.facts.version, engine=tx.facts.engine),
         "state_fingerprint": derived.state_fingerprint,
         "golden_path": golden_path(tx),
-        "last_doc_entry": memory.last_entry(tx),
+        "last_doc_entry": last_entry(tx),
         "workspace_policy": _policy(tx),
     }
 
@@ -276,16 +279,16 @@ def asking(tx: Tx, req: Any) -> str | None:
     """The caller's identity, if the call involves one; most calls do not."""
     if not tx.by.named and req.agent is None and req.agent_token is None:
         return None
-    from longhouse.desk.callers import asker
+    from longhouse.crew import asker
 
     return asker(tx, req)
 
 
-def _around(tx: Tx, me: str | None, focus: str | None) -> dict[str, Any]:
+def _around(tx: Tx, me: str | None, focus: str | None, *, jobs: bool) -> dict[str, Any]:
     """The title of what is in focus; for a task also its active job, lease and reservations."""
     if focus is None:
         return {}
-    from longhouse.work.targets import known_target
+    from longhouse.work import known_target
 
     if (known := known_target(tx, focus)) is None:
         return {}
@@ -293,11 +296,14 @@ def _around(tx: Tx, me: str | None, focus: str | None) -> dict[str, Any]:
     if known.kind != "task":
         return found
     from longhouse.desk.surroundings import active_job, holders
-    from longhouse.work.lookup import task_row
-    from longhouse.work.radar import scene_of
+    from longhouse.work import scene_of
 
-    step = scene_of(tx, task_row(tx, focus)).step_focus
-    return {**found, "job": active_job(tx, focus), "held": holders(tx, me, focus, step)}
+    step = scene_of(tx, focus).step_focus
+    return {
+        **found,
+        "job": active_job(tx, focus) if jobs else None,
+        "held": holders(tx, me, focus, step),
+    }
 
 
 def _since(tx: Tx) -> Since | None:

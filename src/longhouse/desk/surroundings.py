@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from longhouse.crew.holdings import held_by, reserved_for
+from longhouse.crew import held_by, reserved_for
 from longhouse.desk.types.status import Held, JobLine
-from longhouse.jobs.reading import active_job_of
 from longhouse.store.tx import Tx
 from longhouse.work.types.views import StepFocus
 
@@ -15,6 +14,8 @@ MOST = 6
 
 def active_job(tx: Tx, task: str) -> JobLine | None:
     """The active job of a task, or None."""
+    from longhouse.jobs import active_job_of  # most workspaces have no jobs
+
     found = active_job_of(tx, task)
     if found is None:
         return None

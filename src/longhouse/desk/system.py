@@ -20,7 +20,7 @@ from longhouse.desk.types.system import (
     Storage,
 )
 from longhouse.kernel.budget import Clip
-from longhouse.memory import reading as memory
+from longhouse.memory import bootstrap
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -62,7 +62,7 @@ def init(tx: Tx, req: Init) -> Initialised:
         workspace=tx.workspace,
         storage_dir=tx.facts.storage_dir,
         schema_version=tx.facts.schema_version,
-        checkout=memory.bootstrap(tx),
+        checkout=bootstrap(tx),
         defaults=DEFAULTS,
     )
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from longhouse.crew.holdings import held_by
-from longhouse.memory.targeting import standing
+from longhouse.crew import held_by
+from longhouse.memory import standing
 from longhouse.store.tx import Tx
-from longhouse.work.events import last_acted_on
-from longhouse.work.listing import tasks_page
-from longhouse.work.states import CLOSED
-from longhouse.work.targets import known_target
+from longhouse.work import CLOSED, known_target, last_acted_on, tasks_page
 
 __all__ = ["OwnWork", "own_work"]
 

@@ -15,10 +15,10 @@ from longhouse.desk.types.system import (
     WorkspacePage,
     WorkspaceRow,
 )
+from longhouse.facts import permit_workspace
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, InvalidInput, UnknownId
 from longhouse.kernel.registry import Role
-from longhouse.kernel.workspaces import permit_workspace
 from longhouse.store.projects import bind_project, close_workspace
 from longhouse.store.tx import Tx, sql
 

@@ -6,7 +6,24 @@
 Surfaces contain no rules and reach the rooms only through here.
 """
 
-from longhouse.dispatch.calls import Caller, ClientSession, Observer, Prepared
-from longhouse.dispatch.dispatcher import Dispatcher
+from typing import TYPE_CHECKING
 
-__all__ = ["Caller", "ClientSession", "Dispatcher", "Observer", "Prepared"]
+from longhouse.kernel.doors import door
+
+if TYPE_CHECKING:
+    from longhouse.dispatch.calls import Caller, ClientSession, Observer
+    from longhouse.dispatch.dispatcher import Dispatcher
+    from longhouse.dispatch.events import (
+        PAGE_ROWS,
+        Filter,
+        Frame,
+        event_of,
+        frame_of,
+        log_page,
+        log_stretch,
+        refuse_namesake,
+        sse,
+    )
+    from longhouse.dispatch.turns import Turns
+else:
+    __getattr__ = door(__name__)

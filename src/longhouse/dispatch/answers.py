@@ -11,7 +11,6 @@ from longhouse.dispatch.calls import Caller, HandlerOutcome, Prepared
 from longhouse.dispatch.offers import follow_up, holds_calls, offered, permitted
 from longhouse.dispatch.speaking import choose_workspace
 from longhouse.facts import HouseFacts
-from longhouse.kernel import lines as bm
 from longhouse.kernel.budget import fit
 from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
 from longhouse.kernel.errors import InternalError, LonghouseError
@@ -117,6 +116,8 @@ def answer_error(
     body, actions = redact([error_body(shown), actions])
     text = None
     if asks_for_lines(args):
+        from longhouse.kernel import lines as bm
+
         first = sorted(actions, key=_rank_in_lines)
         text = "\n".join(bm.error_lines(body, _paste(facts, first)[:_COMMANDS_SHOWN]))
     whole = envelope(command.cmd if command else intent, now_ms, error=body, actions=actions)
@@ -131,6 +132,8 @@ def _lines(
     actions: list[dict[str, Any]],
 ) -> str:
     """The state first, then warnings, rows and the most urgent next commands."""
+    from longhouse.kernel import lines as bm  # most calls are answered in JSON
+
     command, budget = prepared.command, prepared.budget
     render = command.lines or (lambda whole: bm.plain_lines(command.cmd, whole))
     state, *rows = bm.tidy(render(result))
@@ -147,6 +150,8 @@ def _lines(
 
 
 def _paste(facts: HouseFacts, actions: list[dict[str, Any]]) -> list[str]:
+    from longhouse.kernel import lines as bm
+
     return [
         bm.command_line(
             a["tool"],

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 PAGE_ROWS = 500
+"""How many rows of the log one read returns at most."""
 STRETCH_SEQS = 20_000
 """The maximum length of log that one read of a stretch scans."""
 EVENT_BYTES = 64 * 1024

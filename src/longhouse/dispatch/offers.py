@@ -52,7 +52,7 @@ def follow_up(registry: Registry, command: Command) -> list[Suggestion]:
     if command.cmd in PROGRAMS or cmd not in registry:
         return []
     why = "see what is next" if cmd == _NEXT_ELSEWHERE else "see what this changed"
-    return [Suggestion(registry.request_of(cmd)(), why, priority="low", fallback=True)]
+    return [Suggestion(Draft(cmd, {}), why, priority="low", fallback=True)]
 
 
 def offered(

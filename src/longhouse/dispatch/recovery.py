@@ -15,7 +15,7 @@ import msgspec
 from longhouse.dispatch.calls import Caller
 from longhouse.dispatch.meaning import fit
 from longhouse.dispatch.portals import aim, kind_named, plain
-from longhouse.facts import HouseFacts
+from longhouse.facts import HouseFacts, fallback_workspace
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
     InvalidInput,
@@ -32,7 +32,6 @@ from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import Common, args_schema, decode, required_args, split_common, takes
 from longhouse.kernel.units import unit_of
 from longhouse.kernel.values import Draft
-from longhouse.kernel.workspaces import fallback_workspace
 
 __all__ = ["Failed", "mend"]
 
@@ -118,7 +117,7 @@ def _elsewhere(facts: HouseFacts) -> list[Suggestion]:
         return []
     return [
         Suggestion(
-            facts.registry.request_of("status")(),
+            Draft("status", {}),
             f"see the workspace {allowed!r}, which may be used",
             action_id="recover.workspace::status",
             common={"workspace": allowed},

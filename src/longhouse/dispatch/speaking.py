@@ -12,11 +12,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from longhouse.dispatch.calls import Caller
-from longhouse.facts import HouseFacts
+from longhouse.facts import HouseFacts, fallback_workspace, permit_workspace
 from longhouse.kernel.errors import Forbidden, LonghouseError, UnknownWorkspace
 from longhouse.kernel.registry import Command, Outline, Role
 from longhouse.kernel.standing import Standing
-from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 
 __all__ = ["Speaker", "choose_workspace", "require_role", "role_needed", "speaker"]
 

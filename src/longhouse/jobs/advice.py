@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from longhouse.jobs.presence import autostart_enabled, counted, counts, may_start
+from longhouse.jobs.presence import autostart_enabled, counts, may_start, runners_present
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.presence import Waiting
 from longhouse.kernel.advice import Advice
@@ -39,7 +39,7 @@ def _asks_the_caller(tx: Tx) -> bool:
 @room.advises
 def advise(tx: Tx) -> Advice:
     """Summarize jobs and runners for `status`."""
-    jobs, there = counts(tx), counted(tx)
+    jobs, there = counts(tx), runners_present(tx)
     urgent = tx.one(sql.radar_active, limit=1)
     suggestions = []
     waiting = _why(tx) if jobs.queued else None

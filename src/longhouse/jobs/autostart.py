@@ -270,7 +270,7 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
             "automatic start of runners is disabled here: runner_autostart is off",
             recovery="ask a manager, or the server's operator, to run `longhouse runner`",
         ).asking("role:manager")
-    there = presence.counted(tx)
+    there = presence.runners_present(tx)
     served = _is_served(Prospects(tx), waiting_needs(tx))
     if wanted(tx).root is None:
         require_bound(tx, [])

@@ -28,11 +28,9 @@ from longhouse.jobs.values import Job, attention_of, job_number
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
-from longhouse.memory import append_entry, ensure_branch
-from longhouse.memory.targeting import current_branch, standing
+from longhouse.memory import append_entry, current_branch, ensure_branch, standing
 from longhouse.store.tx import Tx
-from longhouse.work.events import happened
-from longhouse.work.targets import known_target
+from longhouse.work import happened, known_target
 
 __all__ = [
     "fan_out",

@@ -5,13 +5,14 @@ The creator is known by its token or by the identity that it proved, never by a 
 
 from __future__ import annotations
 
+from longhouse.jobs.records import existing
 from longhouse.jobs.values import job_id
 from longhouse.kernel.errors import Forbidden
 from longhouse.kernel.standing import PERSON
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["leaders_of", "may_lead", "must_lead"]
+__all__ = ["leaders_of", "may_end", "may_lead", "must_lead"]
 
 
 def may_lead(tx: Tx, row: Row) -> bool:
@@ -22,6 +23,11 @@ def may_lead(tx: Tx, row: Row) -> bool:
     if row["creator"] == tx.by.owner and tx.by.owner not in ("", PERSON):
         return True
     return tx.by.named and row["creator_agent"] == tx.by.who
+
+
+def may_end(tx: Tx, job: str) -> bool:
+    """Whether the caller may cancel that job."""
+    return may_lead(tx, existing(tx, job))
 
 
 def leaders_of(row: Row) -> str:

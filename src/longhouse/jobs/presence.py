@@ -10,7 +10,7 @@ from longhouse.jobs.room import sql
 from longhouse.jobs.types.presence import Counts, Runners
 from longhouse.store.tx import Tx
 
-__all__ = ["SHOWN_FOR_MS", "autostart_enabled", "counted", "counts", "may_start"]
+__all__ = ["SHOWN_FOR_MS", "autostart_enabled", "counts", "may_start", "runners_present"]
 
 SHOWN_FOR_MS = 600_000
 """How long an offline runner is still shown."""
@@ -30,7 +30,7 @@ def counts(tx: Tx, up_to: int = 1_000) -> Counts:
     return Counts(queued=queued, running=running)
 
 
-def counted(tx: Tx) -> Runners:
+def runners_present(tx: Tx) -> Runners:
     """The runners that are online or were until recently."""
     row = tx.one(sql.leases_counted, now=tx.now_ms, since=tx.now_ms - SHOWN_FOR_MS) or {}
     live, idle, offline = (int(row[state]) for state in ("live", "idle", "offline"))

@@ -86,7 +86,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
         for row in tx.all(sql.leases_active, now=tx.now_ms, limit=runners.MOST)
     ]
     issues = diagnose(tx, active, shown)
-    there = presence.counted(tx)
+    there = presence.runners_present(tx)
     queued = tx.value(sql.count_up_to, status="QUEUED", limit=1)
     return JobRadar(
         workspace=None if tx.workspace == tx.facts.default_workspace else tx.workspace,

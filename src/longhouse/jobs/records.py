@@ -24,7 +24,7 @@ from longhouse.kernel.refs import seq_ref
 from longhouse.store.engine import Row
 from longhouse.store.recall.index import Text, index_part
 from longhouse.store.tx import Tx
-from longhouse.work.targets import known_target
+from longhouse.work import known_target
 
 __all__ = [
     "LONGEST_MS",
@@ -120,11 +120,11 @@ def record(
     if row["task_id"] and known_target(tx, row["task_id"]):
         told = {"job": job, "ref": seq_ref(job, seq), "status": row["status"]}
         said = {**told, "note": clip(message, 200)} if message else told
-        from longhouse.work.events import happened  # not needed to read a job
+        from longhouse.work import happened  # not needed to read a job
 
         happened(tx, row["task_id"], f"job_{kind}", said, counted=False)
     if refs:
-        from longhouse.thinking.citing import cite  # most events have none
+        from longhouse.thinking import cite  # most events have none
 
         cite(tx, seq_ref(job, seq), "job", refs, seq)
     return JobEvent(

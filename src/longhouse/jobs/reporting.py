@@ -29,7 +29,7 @@ from longhouse.kernel.values import Draft
 from longhouse.memory.types.documents import CommitNote
 from longhouse.store.engine import Row
 from longhouse.store.tx import Asking, Refused, Tx
-from longhouse.work.errors import ProofRequired
+from longhouse.work import ProofRequired
 
 __all__ = ["ask_manager", "complete_job", "report_job", "used_columns"]
 

@@ -60,6 +60,7 @@ def _named(*words: str) -> Any:
 
 Executor = Annotated[str, _named(*EXECUTORS)]
 ExecutorOrAuto = Annotated[str, _named(*EXECUTORS, "auto")]
+"""The name of an executor, or `auto`."""
 
 
 class Policy(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -79,6 +79,9 @@ _PATTERNS = tuple((word, re.compile(look)) for word, look in _LOOKS.values())
 
 
 _PRINTABLE = bytes(range(32, 127)) + b"\t\n\r"
+_HARMLESS = (b'\\"', b"\\n", *(char.encode() for char in "…—·→"))
+"""What our own texts have beyond plain ASCII: escaped quotes and newlines, and some punctuation.
+None of it hides anything, so what sees through disguises need not be loaded for it."""
 
 
 def is_suspect(raw: bytes) -> bool:
@@ -97,7 +100,10 @@ def is_suspect(raw: bytes) -> bool:
                         return True
     if any(stem in raw and pattern.search(raw) for stem, pattern in _PATTERNS):
         return True
-    if b"\\" not in raw and not raw.translate(None, _PRINTABLE):
+    rest = raw
+    for harmless in _HARMLESS:
+        rest = rest.replace(harmless, b"")
+    if b"\\" not in rest and not rest.translate(None, _PRINTABLE):
         return False  # most answers: nothing in them could disguise anything
     from longhouse.kernel.disguise import hides_in_json
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from longhouse.kernel.errors import InvalidName
 
@@ -41,8 +41,7 @@ _GROUP_NAME = re.compile(r"\(\?P<\w+>")
 _NUMBERED = re.compile(r"([A-Z]+)-[0-9]{3}\Z")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RefKind:
+class RefKind(NamedTuple):
     """One kind of ref: how it is written, and what it counts for.
 
     `mention` is how it appears in a text, where the pattern alone would take in too much; None if

@@ -316,11 +316,8 @@ class Registry:
 
     def find(self, request: Request | Draft) -> Command | None:
         """The command that takes this type of request, if this house has it."""
-        return self.by_request.get(kind_of(request))
-
-    def request_of(self, cmd: str) -> type[Request]:
-        """The request type of a command; a sparse registry imports only that type's module."""
-        return self.get(cmd).request
+        kind = kind_of(request)
+        return self.commands.get(kind) if isinstance(kind, str) else self.by_request.get(kind)
 
     def outline(self, request: Request | Draft) -> Command | Outline | None:
         """What is needed to offer this request as an action; None if there is no such command.
@@ -333,7 +330,7 @@ class Registry:
         """Like `find`, but raises KeyError if there is no such command."""
         command = self.find(request)
         if command is None:
-            raise KeyError(kind_of(request).__name__)
+            raise KeyError(str(kind_of(request)))
         return command
 
     def route(self, tool: str, op: str | None, cmd: str | None) -> Command:

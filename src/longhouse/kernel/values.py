@@ -74,24 +74,25 @@ class PastRequest(Request[ResultT], frozen=True, kw_only=True):
 
 
 class Draft:
-    """A call that lacks something which only the caller can say.
+    """A call that lacks something which only the caller can say, or whose type need not be loaded.
 
-    `given` holds the known arguments as built-in values. `missing` names the others, with a dot
-    inside an object (`card.text`). A value is never made up to complete a call.
+    `kind` is the type of the request, or the name of the command. `given` holds the known arguments
+    as built-in values. `missing` names the others, with a dot inside an object (`card.text`). A
+    value is never made up to complete a call.
     """
 
     __slots__ = ("given", "kind", "missing")
 
     def __init__(
-        self, kind: type[Request], given: Mapping[str, Any], missing: Iterable[str]
+        self, kind: type[Request] | str, given: Mapping[str, Any], missing: Iterable[str] = ()
     ) -> None:
         self.kind = kind
         self.given = dict(given)
         self.missing = tuple(missing)
 
 
-def kind_of(request: Request | Draft) -> type[Request]:
-    """The type that identifies the command of a complete or an unfinished call."""
+def kind_of(request: Request | Draft) -> type[Request] | str:
+    """What identifies the command of a complete or an unfinished call: its type, or its name."""
     return request.kind if isinstance(request, Draft) else type(request)
 
 

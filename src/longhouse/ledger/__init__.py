@@ -3,7 +3,3 @@
 Owns the table `subagents`. It runs nothing: `longhouse.subagents.recorder` writes here through the
 commands, from the dispatching process. README.md describes the states and what happens on failure.
 """
-
-from longhouse.ledger.room import room
-
-__all__ = ["room"]

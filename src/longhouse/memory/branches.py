@@ -27,6 +27,7 @@ __all__ = [
     "ensure_branch",
     "ensure_document",
     "find_branch",
+    "is_branch",
     "is_virtual",
     "view_of",
 ]
@@ -40,6 +41,8 @@ NOW = ENDLESS - 1
 
 
 class Branch(Value, frozen=True, kw_only=True):
+    """A branch as it is stored."""
+
     branch_id: int
     name: str
     base_branch_id: int | None
@@ -72,6 +75,7 @@ class View(NamedTuple):
 
 
 def find_branch(tx: Tx, name: str) -> Branch | None:
+    """The branch with that name, if anything was written on it."""
     row = tx.one(sql.branch_by_name, name=name)
     return Branch(**row) if row else None
 
@@ -101,6 +105,11 @@ def ensure_branch(tx: Tx, name: str, field: str = "branch") -> Branch:
     )
     assert row is not None
     return Branch(**row)
+
+
+def is_branch(tx: Tx, name: str) -> bool:
+    """Whether there is a branch with that name, written on or not."""
+    return is_virtual(name) or find_branch(tx, name) is not None
 
 
 def is_virtual(name: str) -> bool:

@@ -279,7 +279,7 @@ def unmerged_branches(tx: Tx, base: str, limit: int) -> list[Unmerged]:
 
 
 def _unmerged(tx: Tx, branch: Branch, missing: list[str]) -> Conflict:
-    base = base_of(tx, branch)
+    base = base_of(tx, branch.name)
     return Conflict(
         f"name: {branch.name!r} has content that {base!r} lacks: {', '.join(missing[:_SHOWN])}",
         recovery="merge it first with docs.merge and graph.merge, or pass force=true",

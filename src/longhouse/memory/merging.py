@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput, MergeNotSupported
-from longhouse.memory.branches import Branch, View, branch_named, ensure_branch, view_of
+from longhouse.memory.branches import View, branch_named, ensure_branch, view_of
 from longhouse.memory.entries import append_entry, entry_from, paginate, tail
 from longhouse.memory.room import room, sql
 from longhouse.memory.types.documents import (
@@ -33,8 +33,9 @@ def shared_with(view: View, other: View) -> dict[int, int]:
     }
 
 
-def base_of(tx: Tx, branch: Branch) -> str:
-    """The name of the branch this one derives from, or MergeNotSupported."""
+def base_of(tx: Tx, name: str) -> str:
+    """The name of the branch that a branch derives from, or MergeNotSupported."""
+    branch = branch_named(tx, name, field="from")
     row = tx.one(sql.branch_base, branch_id=branch.branch_id)
     if row is None:
         raise MergeNotSupported(
@@ -118,7 +119,7 @@ def merge_documents(tx: Tx, req: MergeDocuments) -> DocumentsMerged:
 
 def _destination(tx: Tx, req: MergeDocuments) -> str:
     if req.into is None or req.merge_to_base:
-        base = base_of(tx, branch_named(tx, req.from_, field="from"))
+        base = base_of(tx, req.from_)
         if req.into not in (None, base):
             raise InvalidInput(
                 f"into: the base of {req.from_!r} is {base!r}, not {req.into!r}",

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.kernel.values import Value
 from longhouse.memory.branches import MAIN, Branch, ensure_branch
 from longhouse.memory.room import room, sql
-from longhouse.memory.types.documents import ReasoningRef, Target, TargetInfo, TargetRef
+from longhouse.memory.types.documents import LastEntry, ReasoningRef, Target, TargetInfo, TargetRef
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "checkout_branch",
     "current_branch",
     "ensure_target",
+    "last_entry",
     "leave_focus",
     "mark_seen",
     "reasoning_ref",
@@ -103,6 +105,12 @@ def set_focus(tx: Tx, target_id: str | None) -> str | None:
         data = {"previous": now.focus, "current": target_id}
         tx.append("memory", "focus", "focus", data | ({"who": tx.by.who} if tx.by.named else {}))
     return now.focus
+
+
+def last_entry(tx: Tx) -> LastEntry | None:
+    """The newest document entry of the workspace."""
+    row = tx.one(sql.entry_last)
+    return LastEntry(**row, ts=rfc3339(row["ts_ms"])) if row else None
 
 
 def take_place(tx: Tx, connection: str, name: str) -> None:

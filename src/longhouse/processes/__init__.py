@@ -5,6 +5,13 @@ programs: a runner claims a task, has its host run it, and appends the frames th
 README.md describes the states, the invariants and how failures are handled.
 """
 
-from longhouse.processes.room import room
+from typing import TYPE_CHECKING
 
-__all__ = ["room"]
+from longhouse.kernel.doors import door
+
+if TYPE_CHECKING:
+    from longhouse.processes.advice import active_processes
+    from longhouse.processes.cancelling import cancel_process
+    from longhouse.processes.reading import list_tasks
+else:
+    __getattr__ = door(__name__)

@@ -14,7 +14,7 @@ from longhouse.kernel.lines import clip
 from longhouse.processes.room import room, sql
 from longhouse.store.tx import Tx
 
-__all__ = ["SILENT_MS", "advise", "going"]
+__all__ = ["SILENT_MS", "active_processes", "advise"]
 
 SILENT_MS = 30_000
 """After how long without a word a host counts as silent."""
@@ -25,7 +25,7 @@ MOST_SHOWN = 6
 @room.advises
 def advise(tx: Tx) -> Advice:
     """Say in `status` what runs, and which hosts with unfinished tasks are silent or frozen."""
-    running = going(tx)
+    running = active_processes(tx)
     if not running:
         return Advice()  # without unfinished tasks no host can be in trouble
     shown = {"processes": [_words(one) for one in running]}
@@ -57,7 +57,7 @@ def _words(one: dict[str, Any]) -> str:
     return f"{one['name']}{port} {one['state']} since {one['since'][:16]}Z"
 
 
-def going(tx: Tx, limit: int = MOST_SHOWN) -> list[dict[str, Any]]:
+def active_processes(tx: Tx, limit: int = MOST_SHOWN) -> list[dict[str, Any]]:
     """The unfinished processes, newest first: what each is, its state, its port, since when."""
     found = []
     for row in tx.all(sql.tasks_going, limit=limit):

@@ -18,7 +18,7 @@ from longhouse.processes.typed import Typed, forget, keep
 from longhouse.processes.types.tasks import CancelTask, ToolTaskStatus
 from longhouse.store.tx import Tx
 
-__all__ = ["add_op", "cancel", "end", "end_ops", "give_up", "ops_for"]
+__all__ = ["add_op", "cancel_process", "end", "end_ops", "give_up", "ops_for"]
 
 OPS = "tool_ops"
 """The stream of the workspace's log for what happens to tasks and is no frame."""
@@ -34,7 +34,7 @@ OPS = "tool_ops"
     idempotent=True,
     example=CancelTask(task_id="PROC-001", reason="no longer needed"),
 )
-def cancel(tx: Tx, req: CancelTask) -> ToolTaskStatus:
+def cancel_process(tx: Tx, req: CancelTask) -> ToolTaskStatus:
     """End a task, with a reason; if it has already ended, only report how."""
     process = existing(tx, req.task_id)
     refuse_stranger(tx, process, "ending it")

@@ -18,7 +18,7 @@ from longhouse.processes.typed import Typed
 from longhouse.processes.types.control import OpLogged, ResizeTask, SignalTask, WriteStdin
 from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.tx import Tx
-from longhouse.terminals.keys import bytes_of
+from longhouse.terminals import bytes_of
 
 __all__ = ["resize", "signal", "write_stdin"]
 

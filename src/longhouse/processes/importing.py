@@ -35,8 +35,8 @@ from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.recall.subjects import places_of
 from longhouse.store.tx import Tx
+from longhouse.terminals import read_either
 from longhouse.terminals import recording as rec
-from longhouse.terminals.asciicast import read_either
 
 __all__ = ["import_recording"]
 

@@ -34,7 +34,7 @@ from longhouse.store.artifacts.disk import Dir, disk_errors
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.view import Piece
 from longhouse.store.tx import Tx
-from longhouse.terminals.screen import LAG_BYTES, Screen
+from longhouse.terminals import LAG_BYTES, Screen
 
 __all__ = ["ShownScreen", "screen_of", "screen_view", "snapshot"]
 

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from longhouse.runner.instructions import SUFFIXES, beside, imports_of
+from longhouse.executors import SUFFIXES, beside, imports_of
 
 __all__ = ["Changed", "arming", "imports", "reason"]
 

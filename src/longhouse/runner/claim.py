@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from longhouse.executors import TokenUsage
 from longhouse.kernel.delegation import (
     MAX_MESSAGE,
     MAX_REASON,
@@ -23,7 +24,6 @@ from longhouse.kernel.delegation import (
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.trim import clip_text
-from longhouse.runner.executors.base import TokenUsage
 from longhouse.runner.plane import Plane
 from longhouse.runner.slice_proof import bounded, unknown_refs
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from longhouse.runner.git import FAILED, Repository, private, said
+from longhouse.git import FAILED, Repository, private, said
 from longhouse.runner.landing import BRANCH, worktrees
 
 __all__ = ["HOW", "follow"]

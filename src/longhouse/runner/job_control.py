@@ -11,8 +11,8 @@ import threading
 import time
 from pathlib import Path
 
+from longhouse.executors import Invocation
 from longhouse.runner.claim import ClaimLost
-from longhouse.runner.executors.base import Invocation
 from longhouse.supervisor import Child, Ended, StreamCapture, child_env
 
 __all__ = ["JobControl", "RunnerLeaving"]

@@ -17,23 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.client.locate import LOCK_NAME
+from longhouse.executors import ClaimedJob, Executor, NoRoom, NotHere, SessionFile, unable
+from longhouse.git import FAILED, SharedTree, TreeWatch, left_out, why_not_git
 from longhouse.kernel.delegation import JOB_ID, MODEL_NAME
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.changed_files import SharedTree, TreeWatch, left_out
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
-from longhouse.runner.executors.base import ClaimedJob, Executor
-from longhouse.runner.git import FAILED, why_not_git
 from longhouse.runner.job_control import JobControl, RunnerLeaving
 from longhouse.runner.landing import CommitMessage
 from longhouse.runner.locks import held, held_folder
 from longhouse.runner.outputs import Outputs
 from longhouse.runner.preparing import prepare
 from longhouse.runner.runner_context import RunnerContext
-from longhouse.runner.sessions import SessionFile
 from longhouse.runner.settling import lock_of, settle
 from longhouse.runner.slice_loop import SliceLoop, Workplace, open_job
 from longhouse.runner.slice_state import Ending
-from longhouse.runner.trouble import NoRoom, NotHere, unable
 from longhouse.runner.worktrees import NoWorktree, Worktree, worktree_of
 
 __all__ = ["JobWorker"]

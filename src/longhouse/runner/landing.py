@@ -13,8 +13,8 @@ import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
 
+from longhouse.git import FAILED, Repository, said
 from longhouse.kernel.trim import clip_text
-from longhouse.runner.git import FAILED, Repository, said
 
 __all__ = [
     "BRANCH",

@@ -13,9 +13,8 @@ from io import BufferedReader, BytesIO, FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from longhouse.executors import AnswerArtifact, NotTaken, open_inside
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.executors.base import AnswerArtifact
-from longhouse.runner.inside import NotTaken, open_inside
 from longhouse.supervisor import StreamCapture
 
 __all__ = ["Outputs", "Stored"]

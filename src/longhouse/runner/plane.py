@@ -13,11 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from longhouse.__about__ import __version__
-from longhouse.client.catalog import new_key
+from longhouse.client import Retry, Wire, new_key, tool_outcome
 from longhouse.client.jsonrpc import META, MODERN, encode, reply_message, routing
-from longhouse.client.retry import Retry
-from longhouse.client.toolresults import tool_outcome
-from longhouse.client.wire import Wire
 from longhouse.kernel.errors import LonghouseError, Unauthenticated, Unreachable
 from longhouse.kernel.registry import portal_of
 

@@ -10,10 +10,8 @@ import shlex
 import time
 from pathlib import Path
 
-from longhouse.runner.executors.base import Invocation
+from longhouse.executors import Invocation, NotHere, Options, unable
 from longhouse.runner.job_control import JobControl
-from longhouse.runner.options import Options
-from longhouse.runner.trouble import NotHere, unable
 from longhouse.runner.worktrees import Worktree
 from longhouse.supervisor import StreamCapture
 

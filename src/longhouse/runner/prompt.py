@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from longhouse.executors import ClaimedJob
 from longhouse.kernel.lines import clip
-from longhouse.runner.executors.base import ClaimedJob
 from longhouse.runner.slice_proof import ASK
 
 __all__ = ["SliceContext", "gate_rules", "slice_prompt", "thread_of"]

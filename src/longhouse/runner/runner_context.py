@@ -6,19 +6,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.config import data_home, own_argv, user_file
+from longhouse.executors import Executor, McpEntry, Options, hidden_from_agents, is_here
 from longhouse.kernel.delegation import best_way, ways_to_run
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
-from longhouse.runner.executors import is_here
-from longhouse.runner.executors.base import Executor, McpEntry
-from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
 from longhouse.runner.prompt import gate_rules
 from longhouse.runner.skills import SkillPacks
 from longhouse.runner.tool_tasks.starting import RunnerPolicy
 
-__all__ = ["RunnerContext", "entry_for", "hidden_from_agents"]
+__all__ = ["RunnerContext"]
 
 TASK_CHARS = 6_000
 
@@ -108,31 +105,3 @@ class RunnerContext(NamedTuple):
         except LonghouseError:
             return ""
         return gate_rules(gate) if gate["reasoning_mode"] == "strict" else ""
-
-
-def entry_for(options: Options, *, folder: Path, workspace: str) -> McpEntry:
-    """How agents reach Longhouse: this store's stdio bridge, or the server at a URL.
-
-    The bridge starts in the folder the agent works in and must import nothing from there. Each job
-    adds its own agent token.
-    """
-    if options.url:
-        return McpEntry(url=options.url.rstrip("/"))
-    command = own_argv("mcp", "--dir", str(folder), "--workspace", workspace)
-    return McpEntry(command=tuple(command))
-
-
-def hidden_from_agents(store: Path) -> tuple[Path, ...]:
-    """The folders that no agent's commands have business in: stores and the user's settings.
-
-    They hold the tokens of the person and of their clients. An agent reaches Longhouse by its MCP
-    entry, which runs outside its sandbox.
-    """
-    own = user_file()
-    known = [path for path in (data_home(), store, own and own.parent) if path]
-    # A sandbox cannot hide a folder inside one that it has hidden already.
-    return tuple(
-        path
-        for at, path in enumerate(known)
-        if not any(path.is_relative_to(other) for other in known[:at])
-    )

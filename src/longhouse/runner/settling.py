@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from longhouse.git import FAILED
 from longhouse.kernel.delegation import JOB_ID, MAX_REASON
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.trim import clip_text
-from longhouse.runner.git import FAILED
 from longhouse.runner.landing import CommitMessage
 from longhouse.runner.locks import held, sweep_folders
 from longhouse.runner.outputs import Outputs

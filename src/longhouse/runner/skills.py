@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from longhouse.executors import Options
 from longhouse.kernel.delegation import SKILL_PROFILES
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.options import Options
 
 __all__ = ["MOST_CHARS", "SkillPacks", "choose_skill"]
 

@@ -17,13 +17,12 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
+from longhouse.executors import TokenUsage, result_of
 from longhouse.kernel.delegation import JOB_ID
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.claim import usage_told
-from longhouse.runner.executors.base import TokenUsage
 from longhouse.runner.outputs import Outputs
 from longhouse.runner.runner_context import RunnerContext
-from longhouse.runner.slice_result import result_of
 from longhouse.supervisor import Ended, StreamCapture
 
 __all__ = ["SliceFile", "SliceNote", "account_for_lost", "begin"]

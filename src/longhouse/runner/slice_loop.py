@@ -9,25 +9,30 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longhouse.kernel.lines import clip
-from longhouse.runner.changed_files import TreeWatch
-from longhouse.runner.claim import OVER, Claim, usage_told
-from longhouse.runner.executors.base import (
+from longhouse.executors import (
     AgentAnswer,
     ClaimedJob,
     Executor,
+    ExecutorSession,
     McpEntry,
+    NotHere,
+    SessionFile,
     Slice,
     SliceResult,
+    is_session_id,
+    result_of,
+    trouble_of,
+    unable,
 )
+from longhouse.git import TreeWatch
+from longhouse.kernel.lines import clip
+from longhouse.runner.claim import OVER, Claim, usage_told
 from longhouse.runner.job_control import JobControl
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
 from longhouse.runner.runner_context import RunnerContext
-from longhouse.runner.sessions import ExecutorSession, SessionFile, is_session_id
 from longhouse.runner.slice_files import SliceFile, SliceNote, begin
 from longhouse.runner.slice_proof import all_refs, stable_refs
-from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.runner.slice_state import (
     Ending,
     NextStep,
@@ -41,7 +46,6 @@ from longhouse.runner.slice_state import (
     judge,
     over_limit,
 )
-from longhouse.runner.trouble import NotHere, unable
 from longhouse.supervisor import Ended, StreamCapture
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from longhouse.executors import AgentAnswer
 from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.refs import ref_grammar
-from longhouse.runner.executors.base import AgentAnswer
 
 __all__ = ["ASK", "all_refs", "bounded", "stable_refs", "unknown_refs"]
 

@@ -22,9 +22,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
+from longhouse.executors import AgentAnswer, Options
 from longhouse.kernel.clock import rfc3339
-from longhouse.runner.executors.base import AgentAnswer
-from longhouse.runner.options import Options
 from longhouse.runner.slice_proof import ASK, all_refs, stable_refs
 
 __all__ = [

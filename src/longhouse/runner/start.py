@@ -8,17 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from longhouse.client import launch, locate
-from longhouse.client.wire import Wire
-from longhouse.config import Settings, project_root
-from longhouse.config.roots import own_record, project_ids
+from longhouse.client import Wire, launch, locate
+from longhouse.config import Settings, own_record, project_ids, project_root
+from longhouse.executors import Options, built_in, entry_for, find_executors, is_here
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
-from longhouse.runner.executors import built_in, find_executors, is_here
 from longhouse.runner.loop import Runner
-from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
-from longhouse.runner.runner_context import RunnerContext, entry_for
+from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.skills import SkillPacks
 from longhouse.runner.tool_tasks.starting import RunnerPolicy
 

@@ -22,11 +22,20 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from longhouse.git import (
+    FAILED,
+    Repository,
+    TreeWatch,
+    as_reported,
+    exclude_as,
+    found_at,
+    left_out,
+    private,
+    said,
+)
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.arming import Changed, arming, imports
-from longhouse.runner.changed_files import TreeWatch, as_reported, left_out
 from longhouse.runner.following import HOW, follow
-from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
 from longhouse.runner.landing import BRANCH, REF, CommitMessage, LandedBranch, NotLanded, worktrees
 from longhouse.runner.locks import held_among_others
 

@@ -17,7 +17,7 @@ from longhouse.store.sequence import sql
 from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
-    from longhouse.config.roots import OwnProject
+    from longhouse.config import OwnProject
     from longhouse.store.engine import Row
 
 __all__ = [

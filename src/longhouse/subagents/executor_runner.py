@@ -18,24 +18,29 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from longhouse.config import load
-from longhouse.kernel.delegation import MODEL_NAME
-from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.executors import find_executors
-from longhouse.runner.executors.base import (
-    PROFILES,
+from longhouse.executors import (
     AgentAnswer,
     ClaimedJob,
     Executor,
+    ExecutorSession,
     Invocation,
     McpEntry,
+    NotTaken,
+    Options,
+    Sandbox,
     Slice,
     SliceResult,
+    entry_for,
+    find_executors,
+    hidden_from_agents,
+    is_session_id,
+    load_options,
+    open_inside,
+    result_of,
+    trouble_of,
 )
-from longhouse.runner.inside import NotTaken, open_inside
-from longhouse.runner.options import Options, Sandbox, load_options
-from longhouse.runner.runner_context import entry_for, hidden_from_agents
-from longhouse.runner.sessions import ExecutorSession, is_session_id
-from longhouse.runner.slice_result import result_of, trouble_of
+from longhouse.kernel.delegation import MODEL_NAME, PROFILES
+from longhouse.kernel.errors import LonghouseError
 from longhouse.subagents.errors import DispatchSubagentError, LimitReached, describe
 from longhouse.subagents.events import EventBus, PromptExecuted, PromptResponse
 from longhouse.subagents.scope import Scope

@@ -31,7 +31,7 @@ from longhouse.subagents.records import DispatchFinished, DispatchStarted
 from longhouse.subagents.snapshots import Snapshot
 
 if TYPE_CHECKING:
-    from longhouse.client.sync import Client
+    from longhouse.client import Client
 
 __all__ = ["StoreRecorder"]
 

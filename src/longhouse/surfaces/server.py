@@ -26,8 +26,7 @@ from longhouse.client.locate import Running, process_start
 from longhouse.config import DEFAULT_PORT, Settings
 from longhouse.dispatch import Observer
 from longhouse.house import House
-from longhouse.jobs.autostart import RunnerProcesses
-from longhouse.jobs.facts import STARTER
+from longhouse.jobs import STARTER, RunnerProcesses
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import (
     Conflict,
@@ -152,8 +151,7 @@ def serve(
 def _starter(settings: Settings) -> RunnerProcesses:
     def agents() -> Mapping[str, Sequence[str]]:
         """What a runner that this server starts would find: it has the same settings and PATH."""
-        from longhouse.runner.executors import agents_here
-        from longhouse.runner.options import load_options
+        from longhouse.executors import agents_here, load_options
 
         try:
             return agents_here(load_options({}, settings.place))

@@ -35,6 +35,7 @@ QUESTIONS = re.compile(
     rb"|\](?:1[0-9]|4;[0-9]+);\?(?:\x07|\x1b\\)"
     rb"|P[+$]q[^\x1b]*\x1b\\|Z)"
 )
+"""What a program asks its terminal, which then must answer."""
 
 NOTABLE = re.compile(rb"\x1b(?:\[[0-9;]*[^0-9;mABCDGHJK]|[^\[])")
 """Matches every query and setting, and little else: a cheap test, since most output, even colorful

@@ -2,14 +2,20 @@
 
 Owns a team's reasoning: hypotheses, tests, evidence and decisions as cards in memory's graphs,
 their citations, the anchors that name the parts of a system, and read access to the transcripts
-that agents left on this machine. Higher rooms call these functions:
-
-    find_card(tx, id)                    a card by its id, in any graph
-    cited_by(tx, ref), cite(tx, …)       what cites a record
+that agents left on this machine.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from longhouse.thinking.room import room
+from longhouse.kernel.doors import door
 
-__all__ = ["room"]
+if TYPE_CHECKING:
+    from longhouse.thinking.anchors import register_missing
+    from longhouse.thinking.argument import argument_of_step
+    from longhouse.thinking.citing import cite, cited_by
+    from longhouse.thinking.context import query_cards
+    from longhouse.thinking.context_pack import show_context_pack
+    from longhouse.thinking.cutting import EngineCut
+    from longhouse.thinking.vocabulary import DEAD
+else:
+    __getattr__ = door(__name__)

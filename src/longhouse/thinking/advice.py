@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.memory.targeting import standing
+from longhouse.memory import ENDLESS, reasoning_ref, standing, view_of
+from longhouse.memory.graph import NodeFilter, node_page
 from longhouse.store.tx import Tx
 from longhouse.thinking.room import room
 
 __all__ = ["open_cards"]
+
+_TYPES = frozenset({"hypothesis", "question"})
 
 
 @room.advises
@@ -17,7 +20,11 @@ def open_cards(tx: Tx) -> Advice:
     focus = standing(tx).focus
     if focus is None:
         return Advice()
-    from longhouse.memory import view_of  # few `status` calls get this far
+    ref = reasoning_ref(focus)
+    wanted = NodeFilter(types=_TYPES, status=frozenset({"open"}))
+    graph = view_of(tx, ref.branch, ref.graph_doc)
+    if not node_page(tx, graph, wanted, before=ENDLESS, limit=1).rows:
+        return Advice()
     from longhouse.thinking.places import place_of
     from longhouse.thinking.selecting import OPEN, Looker
     from longhouse.thinking.types.reads import ShowWatch
@@ -26,8 +33,8 @@ def open_cards(tx: Tx) -> Advice:
         place = place_of(tx, ShowWatch(target=focus))
     except UnknownId:
         return Advice()
-    looker = Looker(tx, view_of(tx, place.branch, place.graph_doc), place, drafts=False)
-    found = looker.page(1, types=("hypothesis", "question"), status=OPEN)
+    looker = Looker(tx, graph, place, drafts=False)
+    found = looker.page(1, types=_TYPES, status=OPEN)
     if not found:
         return Advice()
     why = f"{found[0].type} {found[0].id} is open: {found[0].label}"

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import Conflict
-from longhouse.memory import ensure_branch
-from longhouse.memory.targeting import bootstrap
+from longhouse.memory import bootstrap, ensure_branch
 from longhouse.store.tx import Tx
 from longhouse.thinking.anchor_views import all_anchors, unknown_anchor
 from longhouse.thinking.anchors import put_anchor, resolve, store_anchor

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.memory import ENDLESS, nodes_tagged
-from longhouse.memory.names import CANONICAL
-from longhouse.memory.targeting import target_info
+from longhouse.memory import ENDLESS, target_info, target_of
+from longhouse.memory.graph import nodes_tagged
 from longhouse.store.tx import Tx
 from longhouse.thinking.anchors import anchor_from, anchor_named
 from longhouse.thinking.finding import card_from
@@ -190,8 +189,8 @@ def _tasks(tx: Tx, linked: list[LinkedCard], limit: int) -> list[AnchorTask]:
     """The tasks and plans that have cards about the anchor, newest first."""
     found: dict[str, list[LinkedCard]] = {}
     for card in linked:
-        if match := CANONICAL.match(card.branch):
-            found.setdefault(match["task"] or match["plan"], []).append(card)
+        if target := target_of(card.branch):
+            found.setdefault(target, []).append(card)
     newest = {target: max(card.last_ts_ms for card in cards) for target, cards in found.items()}
     tasks = []
     for target in sorted(found, key=lambda one: (-newest[one], one))[:limit]:

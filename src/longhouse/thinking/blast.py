@@ -10,7 +10,8 @@ from collections import Counter
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.memory import edges_at, view_of
+from longhouse.memory import view_of
+from longhouse.memory.graph import edges_at
 from longhouse.store.tx import Tx
 from longhouse.thinking.citing import cited_by
 from longhouse.thinking.engine.slice import grounds

@@ -15,7 +15,7 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.finding import find_card
 from longhouse.thinking.room import sql
 from longhouse.thinking.types.cards import Citation
-from longhouse.work.receipts import steps_shown_by
+from longhouse.work import steps_shown_by
 
 __all__ = ["MOST_REFS", "cite", "cited_by", "cites_the_same", "refs_in"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
-from longhouse.memory import ENDLESS, NodeFilter, node_page, view_of
-from longhouse.memory.names import normal_tags
+from longhouse.memory import ENDLESS, normal_tags, view_of
+from longhouse.memory.graph import NodeFilter, node_page
 from longhouse.memory.types.documents import Pagination
 from longhouse.store.recall.locating import ask
 from longhouse.store.tx import Tx

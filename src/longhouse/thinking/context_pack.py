@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
-from longhouse.memory import page_of, standing, view_of
-from longhouse.memory.branches import MAIN
-from longhouse.memory.sequential import derive
+from longhouse.memory import current_branch, derive, page_of, view_of
 from longhouse.memory.types.graph import Edge
 from longhouse.store.tx import Tx
 from longhouse.thinking.capsules import SMALLEST, TRIM_ENGINE, capsule_of, docs_of, pack_lines
@@ -122,7 +120,7 @@ def _signals(
 
 def _bridge(tx: Tx) -> Bridge | None:
     """What the checkout has, for a target that has nothing yet."""
-    checkout = standing(tx).checkout or MAIN
+    checkout = current_branch(tx)
     place = Place(checkout, "notes", "trace", "graph")
     has = {
         kind: bool(page_of(tx, view_of(tx, checkout, doc), cursor=None, limit=1)[0])

@@ -9,7 +9,8 @@ import msgspec
 
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.names import nearest
-from longhouse.memory import ENDLESS, NodeFilter, View, node_from, node_page, nodes_named, visible
+from longhouse.memory import ENDLESS, View
+from longhouse.memory.graph import NodeFilter, node_from, node_page, nodes_named, visible
 from longhouse.memory.types.graph import Node
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx

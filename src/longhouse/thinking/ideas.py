@@ -5,17 +5,18 @@ from __future__ import annotations
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput, MergeNotSupported
 from longhouse.memory import (
+    Branch,
     append_entry,
+    base_of,
     bootstrap,
     checkout_branch,
     ensure_branch,
     find_branch,
     make_branch,
+    merge_documents,
     standing,
 )
-from longhouse.memory.branches import Branch, branch_named
-from longhouse.memory.graph.merge import merge_graph
-from longhouse.memory.merging import base_of, merge_documents
+from longhouse.memory.graph import merge_graph
 from longhouse.memory.types.documents import MergeDocuments
 from longhouse.memory.types.graph import MergeGraph
 from longhouse.store.tx import Tx
@@ -115,7 +116,7 @@ def _content(req: CreateIdea) -> str:
 )
 def merge_idea(tx: Tx, req: MergeIdea) -> IdeaMerged:
     """Merge the notes and graph of an idea back into the branch it came from."""
-    base = base_of(tx, branch_named(tx, req.from_, field="from"))
+    base = base_of(tx, req.from_)
     if req.into not in (None, base):
         raise MergeNotSupported(
             f"into: {req.from_!r} can only merge into its base {base!r}, not {req.into!r}",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput, Suggestion
-from longhouse.memory import apply_ops, ensure_branch, view_of
+from longhouse.memory import ensure_branch, view_of
+from longhouse.memory.graph import apply_ops
 from longhouse.memory.types.graph import EdgeUpsert, Node, NodeUpsert, Op
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import card_in

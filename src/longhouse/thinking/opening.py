@@ -7,7 +7,8 @@ from typing import Any
 
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.memory import edges_at, view_of
+from longhouse.memory import view_of
+from longhouse.memory.graph import edges_at
 from longhouse.store.tx import Tx
 from longhouse.thinking.anchor_views import lens_on, unknown_anchor
 from longhouse.thinking.finding import find_card

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
-from longhouse.memory import view_of
-from longhouse.memory.sequential import derive
+from longhouse.memory import derive, view_of
 from longhouse.store.tx import Tx
 from longhouse.thinking.capsules import SMALLEST, TRIM_ENGINE, capsule_of, pack_lines
 from longhouse.thinking.context import FRONTIER_TRIM, limits_of

@@ -14,7 +14,7 @@ from msgspec import Meta
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.values import Json, Value
-from longhouse.memory.names import normal_tags
+from longhouse.memory import normal_tags
 from longhouse.thinking.types.cards import CardId
 from longhouse.thinking.vocabulary import check_status, check_type
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import InvalidInput, Suggestion, UnknownId
-from longhouse.memory.branches import find_branch, is_virtual
-from longhouse.memory.targeting import current_branch, reasoning_ref, standing, target_info
+from longhouse.memory import current_branch, is_branch, reasoning_ref, standing, target_info
 from longhouse.memory.types.vcs import ListBranches
 from longhouse.store.tx import Tx
 from longhouse.thinking.types.scopes import StepPlace
 from longhouse.thinking.types.traces import TraceScope
-from longhouse.work.lookup import tree_of
+from longhouse.work import tree_of
 
 __all__ = ["NoStep", "Place", "place_of"]
 
@@ -82,7 +81,7 @@ def _explicit(tx: Tx, given: dict[str, str | None]) -> Place:
             recovery="pass one of them",
         )
     name = branch or ref
-    if name is not None and find_branch(tx, name) is None and not is_virtual(name):
+    if name is not None and not is_branch(tx, name):
         raise UnknownId(
             f"{'branch' if branch else 'ref'}: there is no branch {name[:128]!r}",
             recovery="copy a name from vcs.branch.list",

@@ -6,17 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from longhouse.kernel.budget import Pop
-from longhouse.memory import (
-    ENDLESS,
-    NodeFilter,
-    apply_ops,
-    edges_at,
-    ensure_branch,
-    node_from,
-    node_page,
-    view_of,
-)
+from longhouse.memory import ENDLESS, ensure_branch, view_of
 from longhouse.memory import View as GraphView
+from longhouse.memory.graph import NodeFilter, apply_ops, edges_at, node_from, node_page
 from longhouse.memory.types.graph import EdgeUpsert, Node, Op
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import card_in

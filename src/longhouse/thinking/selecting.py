@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from longhouse.memory import ENDLESS, NodeFilter, edge_from, edges_among, node_page
+from longhouse.memory import ENDLESS
 from longhouse.memory import View as GraphView
+from longhouse.memory.graph import NodeFilter, edge_from, edges_among, node_page
 from longhouse.memory.types.graph import Edge
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import card_from

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.memory import View as GraphView
-from longhouse.memory import apply_ops, edges_at, ensure_branch, view_of
+from longhouse.memory import ensure_branch, view_of
+from longhouse.memory.graph import apply_ops, edges_at
 from longhouse.memory.types.graph import EdgeUpsert, Node
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import card_in, cards_in

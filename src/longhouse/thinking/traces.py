@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.budget import Clip, Drop, Pop
-from longhouse.memory import append_entry, ensure_branch, page_of, view_of
-from longhouse.memory.sequential import derive
+from longhouse.memory import append_entry, derive, ensure_branch, page_of, view_of
 from longhouse.memory.types.documents import Entry
 from longhouse.store.tx import Tx
 from longhouse.thinking.places import Place, place_of

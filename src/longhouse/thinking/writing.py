@@ -13,17 +13,15 @@ import msgspec
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.memory import (
+    Branch,
     View,
     append_entry,
-    apply_ops,
-    edge_from,
-    edges_among,
+    check_node_id,
     ensure_branch,
     first_shown,
     view_of,
 )
-from longhouse.memory.branches import Branch
-from longhouse.memory.names import check_node_id
+from longhouse.memory.graph import apply_ops, edge_from, edges_among
 from longhouse.memory.types.graph import EdgeUpsert, Node, NodeUpsert, Op
 from longhouse.store.tx import Tx
 from longhouse.thinking.anchors import register_missing

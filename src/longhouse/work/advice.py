@@ -7,11 +7,12 @@ from typing import Any
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.memory.targeting import standing
+from longhouse.memory import standing
 from longhouse.store.tx import Tx
-from longhouse.work.lookup import entity_row, something_new, where_to_start
+from longhouse.work.lookup import something_new, where_to_start
 from longhouse.work.projections import counts
 from longhouse.work.room import room, sql
+from longhouse.work.types.entities import event_id
 from longhouse.work.types.focus import ClearFocus, SetFocus
 
 __all__ = ["advise", "last_event"]
@@ -32,11 +33,11 @@ def _suggestions(tx: Tx, focus: str | None) -> list[Suggestion]:
         best = where_to_start(tx)[:1]
         ready = any(isinstance(one.request, SetFocus) for one in best)
         return [*best, *something_new(tx, "low")] if ready else best
+    from longhouse.work.next_step import next_call
     from longhouse.work.radar import scene_of  # needed only if something is in focus
-    from longhouse.work.views import next_call
 
     try:
-        scene = scene_of(tx, entity_row(tx, focus))
+        scene = scene_of(tx, focus)
     except UnknownId:
         return [Suggestion(ClearFocus(), f"{focus} no longer exists")]
     call = next_call(tx, scene)
@@ -50,6 +51,4 @@ def last_event(tx: Tx) -> dict[str, Any] | None:
     row = tx.one(sql.event_last)
     if row is None:
         return None
-    from longhouse.work.events import event_id
-
     return {"event_id": event_id(row["seq"]), "ts": rfc3339(row["ts_ms"]), "ts_ms": row["ts_ms"]}

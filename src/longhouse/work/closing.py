@@ -15,16 +15,21 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
-from longhouse.kernel.lines import clip
 from longhouse.store.tx import Tx
+from longhouse.work.checkpoints import (
+    Proofs,
+    missing_checkpoints,
+    missing_proof,
+    proofs_of,
+)
 from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired, ReasoningRequired
 from longhouse.work.events import happened, step_ops
 from longhouse.work.evidence import captured
 from longhouse.work.leases import guard
-from longhouse.work.receipts import Proofs, is_shown, missing_checkpoints, missing_proof, proofs_of
+from longhouse.work.next_step import close_suggestion
 from longhouse.work.room import room
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint
-from longhouse.work.steps import StepChange, change_step, moved, must_be_open, opening
+from longhouse.work.steps import StepChange, change_step, moved, must_be_open, step_change
 from longhouse.work.types.changing import (
     Capture,
     Checkpoints,
@@ -37,7 +42,6 @@ from longhouse.work.types.changing import (
 from longhouse.work.types.entities import Event, Step, StepMoved
 
 __all__ = [
-    "close_suggestion",
     "closed",
     "strict_gate",
 ]
@@ -51,7 +55,7 @@ __all__ = [
 )
 def verify(tx: Tx, req: Verify) -> StepMoved:
     """Confirm checkpoints of a step, or withdraw a confirmation."""
-    change = opening(tx, req)
+    change = step_change(tx, req)
     step, event = _confirm(tx, change, _asked(req.checkpoints))
     return moved(change, step, event)
 
@@ -67,7 +71,7 @@ def verify(tx: Tx, req: Verify) -> StepMoved:
 )
 def done(tx: Tx, req: Done) -> StepMoved:
     """Close a step whose checkpoints are confirmed and whose required proof is linked."""
-    change = opening(tx, req)
+    change = step_change(tx, req)
     step, event = _close(tx, change, change.step)
     return moved(change, step, event)
 
@@ -104,7 +108,7 @@ def closed(tx: Tx, req: CloseStep, *, overridden: bool = False) -> StepMoved:
             'fix: proof="CMD: make test (exit 0)"',
             recovery='pass proof="CMD: <what you ran> (exit 0)", or checkpoints=gate',
         )
-    change = opening(tx, req)
+    change = step_change(tx, req)
     _must_be_closable(tx, change)
     asked = _asked(req.checkpoints or "gate")
     events = []
@@ -130,7 +134,7 @@ def progress(tx: Tx, req: Progress) -> StepMoved:
             "reason: expected why the gates are skipped (missing); fix: reason=Proof is in the PR",
             recovery="pass reason=…, or close it with tasks.step.close",
         )
-    change = opening(tx, req)
+    change = step_change(tx, req)
     if not req.completed:
         return _reopen(tx, change, req.reason)
     if not req.force:
@@ -294,24 +298,3 @@ def _refusal(
     kind: type[LonghouseError], tx: Tx, step: Step, proofs: Proofs, message: str, fix: str | None
 ) -> LonghouseError:
     return kind(message, recovery=fix, suggest=[close_suggestion(tx, step, proofs)])
-
-
-def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
-    """The call that moves a step forward: closing it once something proves that it is done, before
-    that reading what it needs. Following it blindly never closes an unproved step."""
-    from longhouse.work.types.views import GetRadar
-
-    if missing_proof(step, proofs) or not is_shown(step, proofs):
-        done_when = "; ".join(step.detail.success_criteria) or step.title
-        criteria = f" (done when: {clip(done_when, 60)!r})" if done_when != step.title else ""
-        return Suggestion(
-            GetRadar(task=step.task_id),
-            f"do {clip(step.title, 40)!r}{criteria}, then close it with proof: "
-            f"tasks.macro.close.step task={step.task_id} proof=…",
-        )
-    wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)
-    named: Any = "gate" if set(wanted) == set(ALWAYS_REQUIRED) else wanted
-    return Suggestion(
-        CloseStep(task=step.task_id, step_id=step.step_id, checkpoints=named),
-        "confirm the remaining checkpoints and close it, if they are met",
-    )

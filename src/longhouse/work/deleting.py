@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.kernel.errors import Conflict, Suggestion
-from longhouse.memory.targeting import leave_focus
+from longhouse.memory import leave_focus
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.events import gone_task_ops, happened
@@ -13,7 +13,7 @@ from longhouse.work.leases import guard
 from longhouse.work.lookup import entity_of, is_plan, touch, tree_of
 from longhouse.work.projections import counts, depends_on, drop_plan, drop_task
 from longhouse.work.room import sql
-from longhouse.work.steps import opening, remove_steps, rows_of
+from longhouse.work.steps import remove_steps, rows_of, step_change
 from longhouse.work.types.changing import Delete, Deleted
 
 __all__ = ["remove"]
@@ -22,7 +22,7 @@ __all__ = ["remove"]
 def remove(tx: Tx, req: Delete) -> Deleted:
     """Delete the plan, task or step; the caller settles what other rooms hold for the task."""
     if req.step_id is not None or req.path is not None:
-        change = opening(tx, req)
+        change = step_change(tx, req)
         event = remove_steps(tx, change)
         return Deleted(
             id=change.step.step_id,

@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.errors import Conflict, InvalidInput
-from longhouse.memory.names import normal_tags
+from longhouse.memory import normal_tags
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.closing import close_suggestion
+from longhouse.work.checkpoints import proofs_of
 from longhouse.work.events import happened, task_ops
-from longhouse.work.lookup import entity_of, id_of, is_plan, plan_row, task_row, touch, tree_of
+from longhouse.work.lookup import (
+    entity_of,
+    entity_row,
+    id_of,
+    is_plan,
+    plan_row,
+    task_row,
+    touch,
+    tree_of,
+)
+from longhouse.work.next_step import close_suggestion
 from longhouse.work.projections import (
     before,
     depend,
@@ -19,7 +29,6 @@ from longhouse.work.projections import (
     store_plan,
     store_task,
 )
-from longhouse.work.receipts import proofs_of
 from longhouse.work.room import room
 from longhouse.work.states import CLOSED
 from longhouse.work.types.changing import MAX_PARK_S, Complete, Edit, EditChecklist, SetContract
@@ -62,6 +71,15 @@ def edit(tx: Tx, req: Edit) -> EntityMoved:
         raise InvalidInput("title: expected something to change; fix: title=Faster search")
     row = touch(tx, entity_of(tx, req), req.expected_revision)
     return entity_moved(tx, *apply_edit(tx, row, {name: getattr(req, name) for name in names}))
+
+
+def assign(tx: Tx, item: str, assignee: str) -> bool:
+    """Give a task to someone; returns False for a plan, which nobody is assigned to."""
+    row = entity_row(tx, item)
+    if is_plan(row):
+        return False
+    apply_edit(tx, touch(tx, row, None), {"assignee": assignee})
+    return True
 
 
 def apply_edit(tx: Tx, row: Row, fields: dict[str, Any]) -> tuple[Row, Event]:

@@ -16,10 +16,8 @@ from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.lines import cell
 from longhouse.kernel.refs import seq_ref
-from longhouse.memory.branches import ensure_branch
-from longhouse.memory.entries import append_entry
-from longhouse.memory.graph.apply import apply_ops
-from longhouse.memory.targeting import reasoning_ref
+from longhouse.memory import append_entry, ensure_branch, reasoning_ref
+from longhouse.memory.graph import apply_ops
 from longhouse.memory.types.graph import EdgeDelete, EdgeUpsert, NodeDelete, NodeUpsert, Op
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
@@ -28,13 +26,12 @@ from longhouse.work.lookup import entity_of, is_plan
 from longhouse.work.projections import count_event
 from longhouse.work.room import room, sql
 from longhouse.work.states import CLOSED
-from longhouse.work.types.entities import Event, Step
+from longhouse.work.types.entities import Event, Step, event_id
 from longhouse.work.types.views import Delta, GetDelta, GetHistory, History
 
 __all__ = [
     "STREAM",
     "event_from",
-    "event_id",
     "gone_ops",
     "gone_task_ops",
     "happened",
@@ -49,10 +46,6 @@ NEWEST = 500
 
 
 STREAM = "work"
-
-
-def event_id(seq: int) -> str:
-    return f"evt_{seq:016d}"
 
 
 def _offer_radar(tx: Tx, entity: str) -> None:

@@ -11,7 +11,7 @@ from longhouse.work.proof import Evidence, Receipt, evidence_from_line
 from longhouse.work.receipts import judged, store_proof
 from longhouse.work.room import room
 from longhouse.work.states import Checkpoint
-from longhouse.work.steps import StepChange, moved, opening
+from longhouse.work.steps import StepChange, moved, step_change
 from longhouse.work.types.changing import MOST, Capture
 from longhouse.work.types.entities import Event, StepMoved
 
@@ -28,7 +28,7 @@ __all__ = ["captured"]
 )
 def evidence_capture(tx: Tx, req: Capture) -> StepMoved:
     """Attach proof to a step: commands with their exit code, links, hashes, refs that resolve."""
-    change = opening(tx, req)
+    change = step_change(tx, req)
     event = captured(tx, change, req)
     return moved(change, change.step, event)
 

@@ -7,8 +7,8 @@ callers. Only these commands and the desk's `tasks.macro.start` move it.
 from __future__ import annotations
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.memory.targeting import set_focus as store_focus
-from longhouse.memory.targeting import standing
+from longhouse.memory import set_focus as store_focus
+from longhouse.memory import standing
 from longhouse.store.tx import Tx
 from longhouse.work.events import happened
 from longhouse.work.lookup import entity_row, given_id, where_to_look

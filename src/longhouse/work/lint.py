@@ -11,7 +11,7 @@ from longhouse.kernel.lines import cell
 from longhouse.memory import find_branch, page_of, view_of
 from longhouse.store.tx import Tx
 from longhouse.work.lint_rules import PATCH_ORDER, LintFinding, findings
-from longhouse.work.lookup import entity_of
+from longhouse.work.lookup import id_of
 from longhouse.work.radar import Scene, scene_of
 from longhouse.work.room import room
 from longhouse.work.types.lint import ContextHealth, FixUp, Lint, Linted
@@ -45,7 +45,7 @@ def _lint_lines(result: dict[str, Any]) -> list[str]:
 )
 def lint(tx: Tx, req: Lint) -> Linted:
     """Find what a plan or task lacks, with calls that fix it."""
-    scene = scene_of(tx, entity_of(tx, req))
+    scene = scene_of(tx, id_of(tx, req))
     found = list(findings(tx, scene))
     issues = sorted((f.issue for f in found), key=lambda i: (i.severity, i.kind, i.code, i.target))
     chosen = sorted(patchable(found)[: req.patches_limit], key=lambda f: f.patch_id)

@@ -12,9 +12,9 @@ from typing import Any
 
 from longhouse.kernel.values import Draft, Request, Value
 from longhouse.store.tx import Tx
+from longhouse.work.checkpoints import missing_checkpoints, missing_proof
 from longhouse.work.listing import tasks_page
 from longhouse.work.radar import ACTIVE_LIMIT, Scene
-from longhouse.work.receipts import missing_checkpoints, missing_proof
 from longhouse.work.states import CLOSED, RANK
 from longhouse.work.types.changing import Block, Complete, EditChecklist, Patch, PatchOp, Verify
 from longhouse.work.types.creating import Decompose

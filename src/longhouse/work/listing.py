@@ -11,7 +11,7 @@ from typing import Any
 from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import cell
-from longhouse.memory.names import normal_tags
+from longhouse.memory import normal_tags
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.lookup import task_row

@@ -7,11 +7,11 @@ with suggestions. Nothing here moves the focus.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import InvalidInput, RevisionMismatch, Suggestion, UnknownId
 from longhouse.kernel.values import Draft, Request
-from longhouse.memory.targeting import standing
+from longhouse.memory import standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.room import sql
@@ -27,6 +27,7 @@ __all__ = [
     "is_plan",
     "plan_row",
     "something_new",
+    "step_named",
     "step_of",
     "task_of",
     "task_row",
@@ -121,15 +122,17 @@ def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
     start = "tasks.macro.start"
     if start not in tx.facts.registry:
         return []
-    begin = Draft(tx.facts.registry.request_of(start), {}, ["task_title"])
+    begin = Draft(start, {}, ["task_title"])
     return [Suggestion(begin, "start a task", priority=priority, action_id=f"next::{start}")]
 
 
 def is_plan(row: Row) -> bool:
+    """Whether a row is that of a plan, not of a task."""
     return "checklist" in row
 
 
 def entity_row(tx: Tx, entity: str) -> Row:
+    """The row of a plan or task, or UnknownId."""
     return plan_row(tx, entity) if entity.startswith("PLAN-") else task_row(tx, entity)
 
 
@@ -190,7 +193,7 @@ def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
         return []
     return [
         Suggestion(
-            tx.facts.registry.request_of(snapshot)(),
+            Draft(snapshot, {}),
             "see the state of the work in focus",
             action_id="recover.portal.snapshot",
         )
@@ -213,7 +216,24 @@ def touch(tx: Tx, entity: Row, expected: int | None) -> Row:
 
 
 def tree_of(tx: Tx, task_id: str) -> Tree:
+    """The steps of a task."""
     return Tree(Step.from_row(row) for row in tx.all(sql.steps_of_task, task_id=task_id))
+
+
+class NamedStep(NamedTuple):
+    """A step with the row of its task, and its path."""
+
+    task: Row
+    step: Step
+    path: str
+
+
+def step_named(tx: Tx, req: StepTarget[Any]) -> NamedStep:
+    """The step that the call applies to: by id or path, else the first open one of the task."""
+    task = task_of(tx, req)
+    tree = tree_of(tx, task["task_id"])
+    step = step_of(tree, task["task_id"], req)
+    return NamedStep(task, step, tree.paths[step.step_id])
 
 
 def step_of(tree: Tree, task_id: str, req: StepTarget[Any]) -> Step:

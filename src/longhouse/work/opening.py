@@ -10,12 +10,12 @@ from typing import Any
 
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.store.tx import LogRow, Tx
-from longhouse.work.closing import close_suggestion
+from longhouse.work.checkpoints import missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.events import event_from, timeline
 from longhouse.work.leases import lease_of
 from longhouse.work.lookup import entity_row, task_row, tree_of
+from longhouse.work.next_step import close_suggestion, next_call
 from longhouse.work.radar import scene_of, steps_of
-from longhouse.work.receipts import missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import room, sql
 from longhouse.work.types.entities import Step
 from longhouse.work.types.views import (
@@ -27,7 +27,7 @@ from longhouse.work.types.views import (
     GetHistory,
     StepOpened,
 )
-from longhouse.work.views import evidence_of, handoff_of, next_call, shown_from
+from longhouse.work.views import evidence_of, handoff_of, shown_from
 
 __all__ = [
     "open_entity",
@@ -47,7 +47,7 @@ _LISTS = ("done", "remaining", "risks")
 @room.opens("plan", r"PLAN-[0-9]{3,15}", "a plan", "PLAN-001")
 def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
     """A task or plan: its current state and the next step."""
-    scene = scene_of(tx, entity_row(tx, match[0]))
+    scene = scene_of(tx, match[0])
     audit = bool(req.include_drafts)
     handoff = handoff_of(scene, ENDLESS)
     limit = AUDIT_LINES if audit else FOCUS_LINES

@@ -19,7 +19,7 @@ from longhouse.work.lookup import entity_of, is_plan, touch
 from longhouse.work.projections import depends_on
 from longhouse.work.room import room
 from longhouse.work.states import CHECKPOINTS, Checkpoint, Priority, ProofMode, ReasoningMode
-from longhouse.work.steps import change_step, described, opening
+from longhouse.work.steps import change_step, described, step_change
 from longhouse.work.types.changing import Assignee, Domain, Patch, Patched, PatchOp
 from longhouse.work.types.entities import (
     Line,
@@ -74,7 +74,7 @@ def patch(tx: Tx, req: Patch) -> Patched:
     """Set, unset, append or remove single values of a step, plan or task."""
     if req.kind == "task_detail":
         return _patch_entity(tx, req)
-    change = opening(tx, req)
+    change = step_change(tx, req)
     step = change_step(tx, change.step, **_step_fields(change.step, req.ops))
     event = happened(
         tx,

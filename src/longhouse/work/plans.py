@@ -12,7 +12,7 @@ import msgspec
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.values import Json
-from longhouse.memory.targeting import standing
+from longhouse.memory import standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.events import happened, task_ops

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from longhouse.memory.targeting import reasoning_ref
+from longhouse.memory import reasoning_ref
 from longhouse.memory.types.documents import ReasoningRef
-from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
+from longhouse.work.checkpoints import Proofs, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.leases import lease_of
-from longhouse.work.lookup import is_plan, tree_of
+from longhouse.work.lookup import entity_row, is_plan, tree_of
 from longhouse.work.projections import counts, waits_for
-from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import sql
 from longhouse.work.states import CHECKPOINTS, CLOSED
 from longhouse.work.tree import Tree
@@ -52,8 +51,9 @@ class Scene(NamedTuple):
         return self.target.id
 
 
-def scene_of(tx: Tx, row: Row) -> Scene:
-    """Gather the scene of a plan or task."""
+def scene_of(tx: Tx, entity: str) -> Scene:
+    """A plan or task with its steps, proofs and horizon; UnknownId if there is none."""
+    row = entity_row(tx, entity)
     if is_plan(row):
         return _plan_scene(tx, Plan.from_row(row, tx.workspace))
     return _task_scene(tx, Task.from_row(row, tx.workspace))

@@ -17,22 +17,10 @@ from longhouse.store.artifacts import artifacts_of
 from longhouse.store.tx import Tx
 from longhouse.work.proof import RESOLVED, SHAPES, Evidence, Receipt
 from longhouse.work.room import room, sql
-from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint, ProofMode
+from longhouse.work.states import Checkpoint
 from longhouse.work.types.entities import Step
 
-__all__ = [
-    "Proofs",
-    "is_shown",
-    "judged",
-    "missing_checkpoints",
-    "missing_proof",
-    "proofs_of",
-    "steps_shown_by",
-    "store_proof",
-]
-
-Proofs = dict[tuple[str, str | None], tuple[int, int]]
-"""Per step and checkpoint: how many receipts prove something, and how many there are."""
+__all__ = ["judged", "steps_shown_by", "store_proof"]
 
 
 def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
@@ -111,13 +99,6 @@ def store_proof(
     )
 
 
-def proofs_of(tx: Tx, task_id: str) -> Proofs:
-    return {
-        (row["step_id"], row["checkpoint"]): (int(row["proofs"]), int(row["receipts"]))
-        for row in tx.all(sql.proofs_of_task, task_id=task_id)
-    }
-
-
 def steps_shown_by(tx: Tx, ref: str) -> list[dict[str, Any]]:
     """The steps that a record serves as proof for: `{ref, title, status}`, newest first."""
     return [
@@ -128,35 +109,6 @@ def steps_shown_by(tx: Tx, ref: str) -> list[dict[str, Any]]:
         }
         for row in tx.all(sql.proofs_by_ref, ref=ref)
     ]
-
-
-def missing_checkpoints(
-    step: Step, proofs: Proofs, named: Iterable[Checkpoint] = ()
-) -> list[Checkpoint]:
-    """The checkpoints that must still be confirmed before the step can close."""
-    required = [
-        kind
-        for kind in CHECKPOINTS
-        if kind in ALWAYS_REQUIRED
-        or kind in named
-        or (step.step_id, kind) in proofs
-        or step.proof_modes.get(kind) == "require"
-    ]
-    return [kind for kind in required if kind not in step.confirmed]
-
-
-def missing_proof(step: Step, proofs: Proofs, mode: ProofMode = "require") -> list[Checkpoint]:
-    """The checkpoints whose proof mode is `mode` and that have no proof."""
-    return [
-        kind
-        for kind in CHECKPOINTS
-        if step.proof_modes.get(kind) == mode and not proofs.get((step.step_id, kind), (0, 0))[0]
-    ]
-
-
-def is_shown(step: Step, proofs: Proofs) -> bool:
-    """Whether any receipt proves that the step was done."""
-    return any(found[0] for (owner, _), found in proofs.items() if owner == step.step_id)
 
 
 @room.holds_artifacts

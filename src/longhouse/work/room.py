@@ -16,6 +16,7 @@ room = Room(
         "events",
         "evidence",
         "focus",
+        "lease_commands",
         "leases",
         "lint",
         "listing",

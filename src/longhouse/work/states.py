@@ -25,11 +25,13 @@ __all__ = [
 Status = Literal["TODO", "ACTIVE", "PARKED", "DONE", "CANCELED"]
 Priority = Literal["LOW", "MEDIUM", "HIGH"]
 ReasoningMode = Literal["normal", "deep", "strict"]
+"""How much argument a task asks for before a step may close."""
 Checkpoint = Literal["criteria", "tests", "security", "perf", "docs"]
 ProofMode = Literal["off", "warn", "require"]
 
 OPEN: Final = ("TODO", "ACTIVE", "PARKED")
 CLOSED: Final = ("DONE", "CANCELED")
+"""The states of plans and tasks that need no more work."""
 RANK: Final = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 CHECKPOINTS: Final[tuple[Checkpoint, ...]] = ("criteria", "tests", "security", "perf", "docs")
 ALWAYS_REQUIRED: Final[tuple[Checkpoint, ...]] = ("criteria", "tests")

@@ -40,9 +40,9 @@ __all__ = [
     "described",
     "moved",
     "must_be_open",
-    "opening",
     "remove_steps",
     "rows_of",
+    "step_change",
     "steps_from",
 ]
 
@@ -194,7 +194,7 @@ class StepChange(NamedTuple):
     path: str
 
 
-def opening(tx: Tx, req: StepTarget[Any]) -> StepChange:
+def step_change(tx: Tx, req: StepTarget[Any]) -> StepChange:
     """Find the step, refuse it if another agent holds it, and increment the task's revision."""
     row = task_of(tx, req)
     tree = tree_of(tx, row["task_id"])
@@ -293,7 +293,7 @@ def define(tx: Tx, req: Define) -> StepMoved:
     }
     if not given and req.title is None:
         raise InvalidInput('tests: expected something to change; fix: tests=["make test"]')
-    change = opening(tx, req)
+    change = step_change(tx, req)
     detail = msgspec.structs.replace(change.step.detail, **given)
     step = change_step(tx, change.step, title=req.title or change.step.title, detail=detail)
     fields = sorted([*given, *(["title"] if req.title else [])])
@@ -323,7 +323,7 @@ def _normal(lines: list[str]) -> list[str]:
 )
 def note(tx: Tx, req: Note) -> StepMoved:
     """Add a note to a step; it is also added to the task's notes."""
-    change = opening(tx, req)
+    change = step_change(tx, req)
     event = happened(
         tx,
         change.step.task_id,
@@ -345,7 +345,7 @@ def note(tx: Tx, req: Note) -> StepMoved:
 )
 def block(tx: Tx, req: Block) -> StepMoved:
     """Mark a step as blocked, with a reason, or as unblocked."""
-    change = opening(tx, req)
+    change = step_change(tx, req)
     reason = req.reason if req.blocked else None
     step = change_step(tx, change.step, blocked=req.blocked, block_reason=reason)
     kind = "step_blocked" if req.blocked else "step_unblocked"

@@ -9,19 +9,18 @@ import msgspec
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
-from longhouse.kernel.values import Draft, Request
-from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
-from longhouse.memory.targeting import standing
+from longhouse.kernel.values import Draft
+from longhouse.memory import ENDLESS, standing, view_of
+from longhouse.memory.graph import NodeFilter, node_from, node_page
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.events import event_line, timeline
-from longhouse.work.lookup import entity_of, given_id
-from longhouse.work.projections import counts
+from longhouse.work.lookup import given_id, id_of
+from longhouse.work.next_step import next_call
 from longhouse.work.proof import Receipt
 from longhouse.work.radar import Scene, scene_of, steps_of
 from longhouse.work.room import room, sql
-from longhouse.work.types.creating import Decompose
-from longhouse.work.types.entities import Plan, Target, Task
+from longhouse.work.types.entities import Target, Task
 from longhouse.work.types.views import (
     ContextPack,
     ContextPacked,
@@ -122,10 +121,10 @@ _TARGET_TRIM: list[Trim] = [
 )
 def get_radar(tx: Tx, req: GetRadar) -> RadarShown:
     """Show a plan or task at a glance: purpose, checks, steps, next action and blockers."""
-    scene = scene_of(tx, entity_of(tx, req))
+    scene = scene_of(tx, id_of(tx, req))
     call = next_call(tx, scene)
     if call is not None and isinstance(call.request, GetRadar):
-        call = Suggestion(_how_to_show(tx), call.why)
+        call = Suggestion(_how_to_show(), call.why)
     if call is not None:
         tx.suggestions.append(call)
     return RadarShown(**_head(tx, req, scene), steps=steps_of(scene))
@@ -143,51 +142,9 @@ def _head(tx: Tx, req: Target[Any], scene: Scene) -> dict[str, Any]:
     }
 
 
-def _how_to_show(tx: Tx) -> Request:
-    """The schema of the command that closes a step with proof; looked up by name, not imported."""
-    how: Request = tx.facts.registry.request_of("system.schema.get")(cmd="tasks.macro.close.step")
-    return how
-
-
-def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
-    """The one call that moves a plan or task forward, if it can run as given."""
-    from longhouse.work.closing import close_suggestion
-    from longhouse.work.types.changing import Complete
-    from longhouse.work.types.leases import GetLease
-
-    target = scene.target
-    if target.status in ("DONE", "CANCELED"):
-        return None
-    if not isinstance(target, Task):
-        return _next_of_plan(tx, target)
-    if not scene.tree.by_id:
-        return Suggestion(Draft(Decompose, {"task": target.id}, ["steps"]), "add a first step")
-    if scene.first_open is None:
-        return Suggestion(Complete(task=target.id), "finish the task")
-    held = scene.step_focus.lease if scene.step_focus else None
-    if held is not None and held.holder != tx.actor:
-        look = GetLease(task=target.id, step_id=scene.first_open.step_id)
-        return Suggestion(look, f"{held.holder} holds the next step")
-    return close_suggestion(tx, scene.first_open, scene.proofs)
-
-
-def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
-    """Work on a ready task; else do the next checklist item; else finish the plan."""
-    from longhouse.work.types.changing import Complete
-    from longhouse.work.types.focus import SetFocus
-
-    page = {"after": 0, "now": tx.now_ms, "assignee": None, "plan_id": plan.id, "limit": 1}
-    for row in tx.all(sql.tasks_ready_page, **page):
-        ready = SetFocus(task=row["task_id"])
-        return Suggestion(ready, f"work on {row['title'][:60]!r}", priority="medium")
-    if plan.current < len(plan.checklist):
-        item = plan.checklist[plan.current]
-        why = f"do {item[:80]!r}; once done: tasks.plan plan={plan.id} advance=true"
-        return Suggestion(GetRadar(plan=plan.id), why, priority="medium")
-    by = counts(tx, plan.id)
-    if sum(by.values()) == by.get("DONE", 0) + by.get("CANCELED", 0) and (by or plan.checklist):
-        return Suggestion(Complete(plan=plan.id), "finish the plan", priority="low")
-    return Suggestion(GetRadar(plan=plan.id), "see what it still needs", priority="low")
+def _how_to_show() -> Draft:
+    """The schema of the command that closes a step with proof."""
+    return Draft("system.schema.get", {"cmd": "tasks.macro.close.step"})
 
 
 @room.command(
@@ -198,7 +155,7 @@ def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
 )
 def get_handoff(tx: Tx, req: GetHandoff) -> HandoffShown:
     """Summarize what is done, what remains and the risks, for the agent that takes over."""
-    scene = scene_of(tx, entity_of(tx, req))
+    scene = scene_of(tx, id_of(tx, req))
     return HandoffShown(
         target=scene.target,
         reasoning_ref=scene.reasoning_ref,
@@ -227,7 +184,7 @@ _RESUME_TRIM: list[Trim] = [
 )
 def resume(tx: Tx, req: Resume) -> Resumed:
     """Show a plan or task with its steps and newest events: enough to continue."""
-    scene = scene_of(tx, entity_of(tx, req))
+    scene = scene_of(tx, id_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
     events = timeline(tx, scene.id, req.events_limit)
@@ -253,11 +210,11 @@ PACK_TRIM: list[Trim] = [
 )
 def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
     """Show a plan or task with decisions, evidence and blockers; tasks.resume.super has more."""
-    scene = scene_of(tx, entity_of(tx, req))
+    scene = scene_of(tx, id_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
     if "tasks.resume.super" in tx.facts.registry:
-        whole = tx.facts.registry.request_of("tasks.resume.super")(target=scene.id)
+        whole = Draft("tasks.resume.super", {"target": scene.id})
         why = "see its jobs, mail, leases and reasoning as well"
         tx.suggestions.append(Suggestion(whole, why, priority="low"))
     return ResumePacked(
@@ -318,7 +275,7 @@ def shown_from(row: Row, task_id: str, path: str) -> ShownReceipt:
 )
 def context_pack(tx: Tx, req: ContextPack) -> ContextPacked:
     """Show the radar and newest events of a plan or task."""
-    scene = scene_of(tx, entity_of(tx, req))
+    scene = scene_of(tx, id_of(tx, req))
     return ContextPacked(
         target=scene.target,
         reasoning_ref=scene.reasoning_ref,

@@ -369,7 +369,7 @@ def test_uncommitted_changes_are_seen_where_the_persons_own_folder_cannot_be_use
 def test_files_that_are_too_many_to_be_compared_are_counted(
     sh: Shell, repo: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("longhouse.runner.changed_files.MAX_CHANGED", 1)
+    monkeypatch.setattr("longhouse.git.changed_files.MAX_CHANGED", 1)
     sh("agent", "register", "--name", "amber-otter")
     for name in "abc":
         (repo / name).write_text("x")

@@ -9,7 +9,7 @@ from msgspec import Meta
 from longhouse.desk.types.lenses import ResumeChars, ResumeView
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Result, Value
-from longhouse.work.states import ReasoningMode
+from longhouse.work import ReasoningMode
 from longhouse.work.types.changing import Checkpoints, EndOrKeep
 from longhouse.work.types.creating import Bootstrapped, NewWork
 from longhouse.work.types.entities import (

@@ -8,14 +8,14 @@ from msgspec import Meta
 
 from longhouse.desk.types.lenses import ByAgentAbout, ResumeChars, View
 from longhouse.desk.types.status import Happenings, Held, JobLine
-from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
+from longhouse.jobs import ExecutorOrAuto, Job, Policy
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Paths, Priority
 from longhouse.jobs.types.presence import Runners
-from longhouse.jobs.values import Job
+from longhouse.kernel.delegation import Artifact, Profile
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Seq, Title, Value
 from longhouse.memory.types.documents import ReasoningRef
-from longhouse.work.states import ReasoningMode
+from longhouse.work import ReasoningMode
 from longhouse.work.types.creating import ParentRef
 from longhouse.work.types.entities import Entity, NewSteps, Paragraph, StepPlaced, Target
 from longhouse.work.types.views import Handoff, Horizon, StepFocus, TaskRadar

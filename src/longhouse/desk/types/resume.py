@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from longhouse.crew.types.entities import Message, Reservation
 from longhouse.desk.types.lenses import ByAgentAbout, View
+from longhouse.jobs import JobUsage
 from longhouse.jobs.types.radar import RadarRow
-from longhouse.jobs.values import JobUsage
 from longhouse.kernel.values import Result, Value
 from longhouse.memory.types.documents import Entry, ReasoningRef
 from longhouse.memory.types.graph import Change

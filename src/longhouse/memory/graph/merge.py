@@ -107,7 +107,7 @@ def merge_graph(tx: Tx, req: MergeGraph) -> GraphMerged:
 
 
 def _destination(tx: Tx, source: Branch, req: MergeGraph) -> Branch:
-    base = base_of(tx, source)
+    base = base_of(tx, source.name)
     if req.into not in (None, base):
         raise MergeNotSupported(
             f"into: {source.name!r} can only merge into its base {base!r}, not {req.into!r}",

@@ -42,6 +42,7 @@ def key_shown(kind: str, key: str) -> str | EdgeKey:
 
 
 def node_from(row: Row) -> Node:
+    """The node that a row of a page holds."""
     return Node(
         id=row["key"],
         type=row["type"],
@@ -57,6 +58,7 @@ def node_from(row: Row) -> Node:
 
 
 def edge_from(row: Row) -> Edge:
+    """The edge that a row of a page holds."""
     return Edge(
         from_=row["from_id"],
         rel=row["rel"],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -18,9 +18,10 @@ from longhouse.memory.branches import NOW, Source, View
 from longhouse.memory.graph.room import sql
 from longhouse.store.engine import Row
 from longhouse.store.queries import Query
-from longhouse.store.recall.locating import newest_with
-from longhouse.store.recall.words import Wanted
 from longhouse.store.tx import Tx
+
+if TYPE_CHECKING:
+    from longhouse.store.recall.words import Wanted
 
 __all__ = [
     "NodeFilter",
@@ -228,6 +229,8 @@ def _with_words(tx: Tx, source: Source, text: Wanted, before: int, count: int) -
     Restricting the search to one document adds a cost per hit that grows with the document, so it
     starts only once most hits turn out to belong to other documents.
     """
+    from longhouse.store.recall.locating import newest_with  # most reads are not by words
+
     doc_id = None
     while True:
         seqs = newest_with(tx, text, before=before, limit=count, doc_id=doc_id)

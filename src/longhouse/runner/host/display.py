@@ -15,8 +15,7 @@ from pathlib import Path
 
 from longhouse.kernel.private_files import write_private
 from longhouse.supervisor import guard
-from longhouse.terminals.screen import LAG_BYTES, Screen
-from longhouse.terminals.sequences import NOTABLE, QUESTIONS
+from longhouse.terminals import LAG_BYTES, NOTABLE, QUESTIONS, Screen
 
 __all__ = ["Display"]
 

@@ -26,8 +26,7 @@ from longhouse.runner.host.refusals import HostRefused, checked_name
 from longhouse.runner.host.task import HostedTask
 from longhouse.runner.host.trees import TaskRoot, Trees
 from longhouse.runner.host.trouble import contained, tell_defect
-from longhouse.supervisor import guard
-from longhouse.supervisor.groups import ControlGroups
+from longhouse.supervisor import ControlGroups, guard
 
 __all__ = ["Host", "own_processes"]
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from longhouse.config.roots import is_other_repository
+from longhouse.config import is_other_repository
 
 __all__ = ["HostRefused", "checked_name", "open_folder"]
 

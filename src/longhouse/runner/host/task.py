@@ -27,8 +27,7 @@ from longhouse.runner.host.numbers import is_another
 from longhouse.runner.host.refusals import HostRefused, checked_name, open_folder
 from longhouse.runner.host.terminal import Terminal
 from longhouse.runner.host.trees import MARK, TaskRoot, command_of, leader_marked
-from longhouse.supervisor import guard
-from longhouse.supervisor.groups import ControlGroup, ControlGroups
+from longhouse.supervisor import ControlGroup, ControlGroups, guard
 
 __all__ = ["HostedTask"]
 

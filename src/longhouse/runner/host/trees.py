@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from longhouse.supervisor import guard
-from longhouse.supervisor.groups import ControlGroup
+from longhouse.supervisor import ControlGroup, guard
 
 __all__ = ["MARK", "TaskRoot", "Trees", "command_of", "leader_marked"]
 

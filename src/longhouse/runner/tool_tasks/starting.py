@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from longhouse.config import environment_with
-from longhouse.config.roots import is_other_repository
+from longhouse.config import environment_with, is_other_repository
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, PolicyRule, decide
 from longhouse.kernel.tool_tasks import is_programs_tool

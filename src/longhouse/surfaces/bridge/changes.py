@@ -11,15 +11,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longhouse.client import jsonrpc
+from longhouse.client import jsonrpc, tool_outcome
 from longhouse.client.jsonrpc import META, MODERN, routing
-from longhouse.client.toolresults import tool_outcome
 from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, arguments_of, parsed
 
 if TYPE_CHECKING:
-    from longhouse.client.wire import Wire
-    from longhouse.runner.changed_files import CheckoutLook
+    from longhouse.client import Wire
+    from longhouse.git import CheckoutLook
     from longhouse.surfaces.cli.context import Cli
 
 __all__ = ["ChangeReports"]
@@ -90,7 +89,7 @@ class ChangeReports:
             self._looking = False
 
     def _report(self, wire: Wire, began: float, acting: _Acting | None) -> None:
-        from longhouse.runner.changed_files import CheckoutWatch
+        from longhouse.git import CheckoutWatch
         from longhouse.surfaces.cli.checkout import checkout_root
 
         root = checkout_root()
@@ -107,8 +106,8 @@ class ChangeReports:
     def _complain(self, error: Exception) -> None:
         if not self._complained:
             self._complained = True
+            from longhouse.git import said
             from longhouse.kernel.terminal import tame
-            from longhouse.runner.git import said
 
             why = tame(said(error).partition("\n")[0])
             sys.stderr.write(f"longhouse: changed files are not reported: {why}\n")

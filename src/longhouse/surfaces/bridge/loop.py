@@ -15,18 +15,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longhouse.client import jsonrpc
-from longhouse.client.catalog import catalog, new_key
+from longhouse.client import jsonrpc, known_commands, new_key, outcome_of_text, tool_named
 from longhouse.client.jsonrpc import META, MODERN, BadMessage, RpcMessage, read_message, routing
-from longhouse.client.replies import outcome_of_text
-from longhouse.client.toolresults import tool_named
 from longhouse.kernel.errors import InternalError, LonghouseError, StoreUnusable, Unreachable
 from longhouse.surfaces.bridge.changes import ChangeReports
 from longhouse.surfaces.bridge.messages import Answers, translated
 from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, arguments_of, parsed
 
 if TYPE_CHECKING:
-    from longhouse.client.wire import Exchange
+    from longhouse.client import Exchange
     from longhouse.surfaces.bridge.seek import ServerLink
     from longhouse.surfaces.cli.context import Cli
 
@@ -353,17 +350,20 @@ def _in_lines(params: dict[str, Any]) -> dict[str, Any]:
     given = params.get("arguments")
     if given is not None and not isinstance(given, dict):
         return params
-    return {**params, "arguments": catalog().in_lines(tool_named(params.get("name")), given) or {}}
+    return {
+        **params,
+        "arguments": known_commands().in_lines(tool_named(params.get("name")), given) or {},
+    }
 
 
 def _keyed(params: dict[str, Any]) -> _Call:
     arguments = params.get("arguments")
     arguments = arguments if isinstance(arguments, dict) else {}
     given = arguments_of(params)
-    cmd = catalog().command(tool_named(params.get("name")), arguments)
-    may_write = not catalog().reads(cmd, given)
+    cmd = known_commands().command(tool_named(params.get("name")), arguments)
+    may_write = not known_commands().reads(cmd, given)
     key = given.get("idempotency_key")
-    if key is not None or not catalog().writes(cmd, given):
+    if key is not None or not known_commands().writes(cmd, given):
         return _Call(cmd, params, None if key is None else str(key), may_write)
     key = new_key()
     params = {**params, "arguments": {**arguments, "idempotency_key": key}}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from longhouse.client.retry import outcome_unknown
+from longhouse.client import outcome_unknown
 from longhouse.kernel.errors import LonghouseError
 
 __all__ = ["SentRequest", "ServedClient", "arguments_of", "parsed"]

@@ -15,9 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.__about__ import __version__
-from longhouse.client import launch, locate
-from longhouse.client.replies import outcome_of
-from longhouse.client.wire import Wire
+from longhouse.client import Wire, launch, locate, outcome_of
 from longhouse.kernel.errors import Forbidden, LonghouseError, Unreachable
 from longhouse.kernel.refs import check_workspace
 from longhouse.surfaces.client_tokens import ClientTokens

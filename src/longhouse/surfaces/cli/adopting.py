@@ -15,11 +15,19 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from longhouse.client.locate import LOCK_NAME, recorded, serves
-from longhouse.config import Settings, load
+from longhouse.config import (
+    Index,
+    ProjectEntry,
+    Settings,
+    StorePlace,
+    check_folder,
+    check_tracked,
+    git_id,
+    id_file,
+    load,
+    new_id,
+)
 from longhouse.config import moving as steps
-from longhouse.config.folder import check_folder, check_tracked
-from longhouse.config.projects import Index, ProjectEntry, git_id, id_file, new_id
-from longhouse.config.stores import StorePlace
 from longhouse.kernel.errors import Conflict, UnknownId
 from longhouse.kernel.private_files import open_private
 from longhouse.surfaces.cli.context import Cli
@@ -183,8 +191,8 @@ def forget(index: Index, project: ProjectEntry) -> None:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep every server out, and refuse while anything lives in the store."""
-    from longhouse.runner.host.client import running_host
-    from longhouse.runner.presence import runners_here
+    from longhouse.presence import runners_here
+    from longhouse.runner import running_host
 
     running = recorded(folder)
     if running is not None and serves(running):

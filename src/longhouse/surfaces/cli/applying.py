@@ -19,7 +19,7 @@ from longhouse.surfaces.cli.spec import Shown
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from longhouse.runner.worktrees import Worktree
+    from longhouse.runner import Worktree
 
 __all__ = ["apply"]
 
@@ -34,7 +34,7 @@ def apply(
     including_configuration: bool = False,
 ) -> Shown:
     """`merged` if the person has already merged them by hand."""
-    from longhouse.runner.worktrees import worktree_of
+    from longhouse.runner import worktree_of
 
     if drop and merged:
         raise InvalidInput(
@@ -80,7 +80,7 @@ def apply(
 
 def _root(cli: Cli) -> Path:
     """The repository on this host where the work of the workspace is done."""
-    from longhouse.config.roots import own_project
+    from longhouse.config import own_project
 
     settings = cli.settings
     own, name = own_project(settings.place), settings.workspace
@@ -95,7 +95,7 @@ def _root(cli: Cli) -> Path:
 
 
 def _land(cli: Cli, worktree: Worktree, found: dict[str, Any], word: bool) -> Any:
-    from longhouse.runner.landing import CommitMessage
+    from longhouse.runner import CommitMessage
 
     job = found["id"]
     worktree.patch()

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from longhouse.crew.errors import AmbiguousSession
+from longhouse.crew import AmbiguousSession
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.checkout import changed_files, checkout_root, place

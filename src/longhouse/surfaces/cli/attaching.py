@@ -18,10 +18,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from longhouse.client.doors import Post, RemoteDoor, raise_refusal
-from longhouse.client.replies import CallOutcome
-from longhouse.client.retry import Retry
-from longhouse.client.wire import Exchange, Reply
+from longhouse.client import CallOutcome, Exchange, Post, RemoteDoor, Reply, Retry, raise_refusal
 from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.tool_tasks import ENDED, STDIN_BYTES
 from longhouse.surfaces.cli.terminal import RawTerminal

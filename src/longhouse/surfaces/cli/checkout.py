@@ -50,7 +50,7 @@ def changed_files(scope: str | None = None) -> list[str]:
 
     Empty if git fails.
     """
-    from longhouse.runner.git import FAILED
+    from longhouse.git import FAILED
 
     try:
         found = uncommitted_files(scope)
@@ -61,8 +61,7 @@ def changed_files(scope: str | None = None) -> list[str]:
 
 def uncommitted_files(scope: str | None = None) -> list[str]:
     """Files with uncommitted changes, relative to the checkout's root; may raise one of FAILED."""
-    from longhouse.runner.changed_files import uncommitted
-    from longhouse.runner.git import beside, folder_of_ours
+    from longhouse.git import beside, folder_of_ours, uncommitted
 
     root, only = checkout_root(), "."
     if scope is not None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from longhouse.client import locate
-from longhouse.client.replies import CallOutcome
+from longhouse.client import CallOutcome, locate
 from longhouse.config import Settings, load
 from longhouse.kernel.errors import UnknownId
 from longhouse.surfaces.cli.output import Console
 
 if TYPE_CHECKING:
-    from longhouse.client.doors import Door
-    from longhouse.client.wire import Wire
+    from longhouse.client import Door, Wire
 
 __all__ = ["Cli"]
 
@@ -44,7 +42,7 @@ class Cli:
         if self._door is None:
             settings = self.settings
             if wire := self._find():
-                from longhouse.client.doors import RemoteDoor
+                from longhouse.client import RemoteDoor
 
                 self._door = RemoteDoor(
                     wire,
@@ -56,7 +54,7 @@ class Cli:
             else:
                 self.need_a_store()
                 lighten()
-                from longhouse.client.embedded import EmbeddedDoor
+                from longhouse.client import EmbeddedDoor
 
                 self._door = EmbeddedDoor(settings, sparse=True)
         return self._door
@@ -127,6 +125,8 @@ def lighten() -> None:
 
 
 def _reads(cmd: str, args: dict[str, Any]) -> bool:
-    from longhouse.client.catalog import catalog  # a store that is there is opened either way
+    from longhouse.client import (
+        known_commands,  # a store that is there is opened either way
+    )
 
-    return catalog().reads(cmd, args)
+    return known_commands().reads(cmd, args)

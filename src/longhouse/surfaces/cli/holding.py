@@ -21,7 +21,7 @@ _SET_ASIDE = ("cache", "sessions", "worktrees")
 
 def disarm_folder(store: Path) -> Iterator[str]:
     """Take from an adopted folder what would act by itself: tokens, addresses, git directories."""
-    from longhouse.runner.host.identity import forget_host_id
+    from longhouse.runner import forget_host_id
 
     for name in ("token", "server.json"):  # whoever made the folder knows them
         (store / name).unlink(missing_ok=True)
@@ -67,7 +67,7 @@ def _is_known(house: House, settings: Settings) -> bool:
 
     The token itself must be: its id is no secret.
     """
-    from longhouse.desk.tokens import digest_of
+    from longhouse.desk import digest_of
     from longhouse.store.tx import sql
 
     digests = [digest_of(kept.token) for kept in known_tokens(settings)]

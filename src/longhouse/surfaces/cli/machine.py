@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longhouse.client import launch
-from longhouse.config import worktree_root
-from longhouse.config.places import git_folder
+from longhouse.config import git_folder, worktree_root
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.surfaces.cli.clients import program, spoken
 from longhouse.surfaces.cli.context import Cli
@@ -70,9 +69,7 @@ def shell(cli: Cli) -> Iterator[CheckResult]:
 
 def agents(cli: Cli) -> Iterator[CheckResult]:
     """The agent programs that a runner starts for jobs: those that the settings name, or PATH."""
-    from longhouse.runner.executors import agents_here
-    from longhouse.runner.executors.claude_code import ClaudeCode
-    from longhouse.runner.options import load_options
+    from longhouse.executors import ClaudeCode, agents_here, load_options
 
     options = load_options({}, cli.settings.place)
     named = {"codex": options.codex_bin, "claude": options.claude_bin or "claude"}
@@ -148,8 +145,8 @@ def _version(path: str) -> str:
 
 def limits(cli: Cli) -> Iterator[CheckResult]:
     """Whether the kernel or the process host limits how many processes a task has."""
-    from longhouse.runner.host.client import running_host
-    from longhouse.supervisor.groups import ControlGroups
+    from longhouse.runner import running_host
+    from longhouse.supervisor import ControlGroups
 
     try:
         said = running_host(host_folder(cli.settings.dir, cli.settings.workspace), HOST_S)

@@ -12,8 +12,8 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.processes import find_task
 from longhouse.surfaces.cli.upkeep import readable
+from longhouse.terminals import read_either
 from longhouse.terminals import recording as rec
-from longhouse.terminals.asciicast import read_either
 
 __all__ = ["Recording", "of_file", "of_task", "recording_named", "upload"]
 

@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.terminals.passive import Passive
+from longhouse.terminals import Passive
 
 __all__ = ["RawTerminal", "Stopped", "need_terminal"]
 

@@ -137,7 +137,7 @@ def mebibytes(count: int | None) -> int | None:
 
 def own_key() -> bytes:
     """This machine's secret that seals its backups, in the user's configuration folder."""
-    from longhouse.config.environment import user_file
+    from longhouse.config import user_file
 
     config = user_file()
     if config is None:

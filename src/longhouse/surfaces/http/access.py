@@ -22,11 +22,10 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhouse.desk.tokens import digest_of, workspaces_of
-from longhouse.dispatch import Caller
-from longhouse.dispatch.turns import Turns
+from longhouse.desk import digest_of, workspaces_of
+from longhouse.dispatch import Caller, Turns
 from longhouse.house import House
-from longhouse.jobs.vouching import claim_of_agent
+from longhouse.jobs import claim_of_agent
 from longhouse.kernel.errors import (
     InternalError,
     InvalidInput,

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from longhouse import __version__
-from longhouse.client.greeting import proof_of
+from longhouse.client import proof_of
 from longhouse.house import House
 from longhouse.kernel.errors import InternalError
 from longhouse.surfaces.http.access import AccessGate, Activity, Hosts, Tokens, caller_of

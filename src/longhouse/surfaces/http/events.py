@@ -20,8 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from longhouse.dispatch import Dispatcher
-from longhouse.dispatch.events import Filter, refuse_namesake, sse
+from longhouse.dispatch import Dispatcher, Filter, refuse_namesake, sse
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.kernel.inputs import check_json
 from longhouse.store.tx import Call

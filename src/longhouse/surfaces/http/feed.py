@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from longhouse.dispatch.events import (
+from longhouse.dispatch import (
     PAGE_ROWS,
     Filter,
     Frame,

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from longhouse import __version__
-from longhouse.crew.facts import CrewFacts
+from longhouse.crew import CrewFacts
 from longhouse.house import House
 from longhouse.surfaces.http.access import VIEWS, caller_of
 

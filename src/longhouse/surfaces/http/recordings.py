@@ -21,8 +21,8 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.responses import respond
+from longhouse.terminals import AsciicastWriter
 from longhouse.terminals import recording as rec
-from longhouse.terminals.asciicast import AsciicastWriter
 
 __all__ = ["Recordings"]
 

@@ -16,7 +16,7 @@ import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
 from longhouse import __version__
-from longhouse.client.toolresults import tool_result
+from longhouse.client import tool_result
 from longhouse.kernel.envelope import Answer
 from longhouse.surfaces.http.limits import LARGE_BYTES
 

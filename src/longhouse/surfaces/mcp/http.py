@@ -21,7 +21,7 @@ import anyio
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhouse.client.toolresults import tool_named
+from longhouse.client import tool_named
 from longhouse.dispatch import Caller, ClientSession, Dispatcher
 from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.http.access import caller_of

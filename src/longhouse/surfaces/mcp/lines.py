@@ -13,10 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from longhouse.client import jsonrpc
-from longhouse.client.catalog import catalog
+from longhouse.client import jsonrpc, known_commands, tool_named, tool_result
 from longhouse.client.jsonrpc import BadMessage, read_message
-from longhouse.client.toolresults import tool_named, tool_result
 from longhouse.dispatch import Caller, Dispatcher
 
 __all__ = ["DirectLines", "preferred"]
@@ -59,7 +57,7 @@ _cancellation = msgspec.json.Decoder(_Cancellation)
 def preferred(caller: Caller, tool: str, arguments: dict[str, Any] | None) -> dict[str, Any] | None:
     """The arguments of a tool call in the format that the caller's session prefers."""
     lines = caller.session is not None and caller.session.lines
-    return catalog().in_lines(tool, arguments) if lines else arguments
+    return known_commands().in_lines(tool, arguments) if lines else arguments
 
 
 class DirectLines:

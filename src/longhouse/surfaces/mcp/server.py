@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp.server.lowlevel.server import Server
 
 from longhouse import __version__
-from longhouse.client.toolresults import tool_named, tool_result
+from longhouse.client import tool_named, tool_result
 from longhouse.dispatch import Caller, Dispatcher
 from longhouse.kernel.registry import Role
 from longhouse.surfaces.mcp.lines import preferred

@@ -16,7 +16,7 @@ from typing import Any
 
 from mcp.server.stdio import stdio_server
 
-from longhouse.client.replies import answer_outcome
+from longhouse.client import answer_outcome
 from longhouse.config import Settings
 from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House

@@ -10,7 +10,7 @@ from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion, Un
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.registry import Role
 from longhouse.kernel.terminal import pictured
-from longhouse.memory.targeting import standing
+from longhouse.memory import standing
 from longhouse.store.tx import Tx
 from longhouse.thinking.places import place_of
 from longhouse.thinking.room import room

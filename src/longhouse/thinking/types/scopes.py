@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from longhouse.kernel.values import Request, ResultT, Value
 from longhouse.memory.types.documents import BranchName, DocName, Target
-from longhouse.work.tree import inside
+from longhouse.work import inside
 
 __all__ = ["Scoped", "StepPlace", "StepWord", "Stepped", "Traced"]
 

@@ -282,6 +282,11 @@ class StepPlaced(Value, frozen=True, kw_only=True):
     path: str
 
 
+def event_id(seq: int) -> str:
+    """The id of the event with that seq."""
+    return f"evt_{seq:016d}"
+
+
 class Event(Value, frozen=True, kw_only=True):
     """An event in the life of a plan, task or step."""
 

@@ -125,8 +125,7 @@ def renew(
 
 
 def changes(cli: Cli, agent: str | None = None, alone: bool = False) -> Shown:
-    from longhouse.runner.changed_files import as_reported
-    from longhouse.runner.git import FAILED, said
+    from longhouse.git import FAILED, as_reported, said
 
     me, root = as_agent(cli, agent), checkout_root()
     try:

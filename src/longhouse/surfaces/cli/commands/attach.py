@@ -42,7 +42,7 @@ def need_terminal(task: str = "PROC-001") -> None:
 
 def need_server(cli: Cli) -> None:
     """Refuse if no server is running to carry keys to the program."""
-    from longhouse.client.doors import RemoteDoor
+    from longhouse.client import RemoteDoor
 
     if not isinstance(cli.door, RemoteDoor):
         raise Unreachable(
@@ -55,7 +55,7 @@ _UP = "start it: longhouse up"
 
 def attend(cli: Cli, task: dict[str, Any]) -> int:
     """Lend the terminal to a task until it exits or Ctrl-] is pressed."""
-    from longhouse.client.doors import RemoteDoor
+    from longhouse.client import RemoteDoor
     from longhouse.surfaces.cli.attaching import Attachment
     from longhouse.surfaces.cli.terminal import RawTerminal, Stopped
 
@@ -86,7 +86,7 @@ def attend(cli: Cli, task: dict[str, Any]) -> int:
 
 def _last_screen(cli: Cli, task: dict[str, Any]) -> int:
     """Show the screen as it was when the program exited, and how to replay it."""
-    from longhouse.terminals.passive import Passive
+    from longhouse.terminals import Passive
 
     task_id = task["task_id"]
     if task["started_at_ms"] is not None:

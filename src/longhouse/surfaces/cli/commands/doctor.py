@@ -55,7 +55,7 @@ def settings(cli: Cli) -> Iterator[CheckResult]:
     """Each setting that is not a default, and where it came from; secrets are not shown."""
     for name, where in sorted(cli.settings.origins.items()):
         yield CheckResult("ok", f"{name} = {_shown(cli.settings, name)}, from {where}")
-    from longhouse.runner.options import OPTIONS
+    from longhouse.executors import OPTIONS
 
     sources = Sources({}, cli.settings.place)
     for option in OPTIONS:

@@ -26,7 +26,7 @@ def run(cli: Cli, force: bool = False) -> Shown:
 
 def _stopped(folder: Path, running: locate.Running, how: str) -> Shown:
     """What stopped with the server, and what continues without it."""
-    from longhouse.runner.presence import runners_here
+    from longhouse.presence import runners_here
 
     here = runners_here(folder)
     lines = [f"{how} (pid {running.pid})"]

@@ -18,9 +18,9 @@ def show(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
 
 def _work(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     """What is to be done and when it counts as done; the other fields are for programs."""
-    from longhouse.desk.opened import told
+    from longhouse.desk import opened_parts
 
-    if it := told(result):
+    if it := opened_parts(result):
         yield cli.out.style(it.title, "bold")
         yield from (f"  {line}" for line in it.text)
         said = [(name, text) for name, _, text in (one.partition("=") for one in it.said)]

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from longhouse.config.projects import Index, ProjectEntry
+from longhouse.config import Index, ProjectEntry
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.refs import check_workspace
 from longhouse.surfaces.cli.context import Cli
@@ -15,7 +15,7 @@ from longhouse.surfaces.cli.spec import Arg, Command, Shown
 
 
 def _index() -> Index:
-    from longhouse.config.stores import Homes
+    from longhouse.config import Homes
 
     return Homes.of().need_index()
 
@@ -71,7 +71,7 @@ def run_move(cli: Cli, folder: str) -> Shown:
 
 
 def run_bind(cli: Cli, name: str) -> Shown:
-    from longhouse.config.stores import find_store
+    from longhouse.config import find_store
 
     # Not through the settings: they refuse a repository that names an unbound workspace.
     index, project = _index(), find_store(cli.flags.get("dir"), Path.cwd()).project

@@ -22,7 +22,7 @@ def export(cli: Cli, task: str, format: str = "longhouse", output: str = "-") ->
     header = next(recording)
     lines: Iterator[bytes] = map(rec.encoded, chain([header], recording))
     if format == "asciicast":
-        from longhouse.terminals.asciicast import to_asciicast
+        from longhouse.terminals import to_asciicast
 
         if isinstance(header, rec.Header) and header.mode != "pty":
             raise InvalidInput(

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhouse.config import own_argv
+from longhouse.executors import OPTIONS
 from longhouse.kernel.errors import Conflict, UnknownId
-from longhouse.runner.options import OPTIONS
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import table
 from longhouse.surfaces.cli.speaking import why_it_waits
@@ -28,10 +28,9 @@ def run(
     attach: bool = False,
     **flags: Any,
 ) -> int:
-    from longhouse.runner.event_log import EventLog
-    from longhouse.runner.options import load_options
-    from longhouse.runner.presence import Noted, announced, log_path, settings_digest
-    from longhouse.runner.start import build
+    from longhouse.executors import load_options
+    from longhouse.presence import Noted, announced, log_path, settings_digest
+    from longhouse.runner import EventLog, build
     from longhouse.supervisor import adopt_strays
 
     settings = cli.settings
@@ -66,8 +65,8 @@ def run(
 
 def start(cli: Cli, **flags: Any) -> Shown:
     """Start a runner in the background, and wait until it has recorded its presence."""
-    from longhouse.runner.options import load_options
-    from longhouse.runner.presence import log_path, runners_here
+    from longhouse.executors import load_options
+    from longhouse.presence import log_path, runners_here
 
     settings = cli.settings
     cli.need_a_store()
@@ -114,8 +113,8 @@ def start(cli: Cli, **flags: Any) -> Shown:
 def stop(cli: Cli, runner: str | None = None) -> Shown:
     """Stop this store's runners on this machine, letting running slices finish."""
     from longhouse.client import launch
-    from longhouse.runner.options import load_options
-    from longhouse.runner.presence import end, runners_here
+    from longhouse.executors import load_options
+    from longhouse.presence import end, runners_here
 
     settings = cli.settings
     here = [one for one in runners_here(settings.dir) if runner in (None, one.runner_id)]

@@ -69,8 +69,8 @@ def _say_if_moved(cli: Cli, running: locate.Running) -> None:
 
 def _renew_runners(cli: Cli) -> None:
     """Retire runners that an earlier server started with settings that have changed since."""
-    from longhouse.runner.options import load_options
-    from longhouse.runner.presence import retire, runners_here, settings_digest
+    from longhouse.executors import load_options
+    from longhouse.presence import retire, runners_here, settings_digest
 
     here = [one for one in runners_here(cli.settings.dir) if one.background]
     options = load_options({}, cli.settings.place) if here else None

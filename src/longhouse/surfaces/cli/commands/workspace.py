@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from longhouse.config.places import project_root
-from longhouse.config.projects import Index
-from longhouse.config.roots import OwnProject, own_project, own_record
-from longhouse.config.stores import find_store
+from longhouse.config import Index, OwnProject, find_store, own_project, own_record, project_root
 from longhouse.kernel.errors import StoreUnusable
 from longhouse.kernel.refs import check_workspace
 from longhouse.surfaces.cli.context import Cli

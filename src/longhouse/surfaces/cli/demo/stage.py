@@ -22,8 +22,8 @@ import longhouse
 from longhouse.api import CancelTask, ListTasks
 from longhouse.client import launch, locate
 from longhouse.config import environment_with, own_argv
+from longhouse.git import FAILED, Repository
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.git import FAILED, Repository
 
 __all__ = ["Stage"]
 

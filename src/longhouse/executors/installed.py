@@ -9,13 +9,13 @@ import shutil
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from longhouse.executors.base import Executor
+from longhouse.executors.claude_code import ClaudeCode
+from longhouse.executors.codex import Codex
 from longhouse.kernel.delegation import PROFILES
-from longhouse.runner.executors.base import Executor
-from longhouse.runner.executors.claude_code import ClaudeCode
-from longhouse.runner.executors.codex import Codex
 
 if TYPE_CHECKING:
-    from longhouse.runner.options import Options
+    from longhouse.executors.options import Options
 
 __all__ = ["GROUP", "Executor", "agents_here", "built_in", "find_executors", "is_here"]
 

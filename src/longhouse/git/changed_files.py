@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longhouse.git.repository import FAILED, Repository, beside, folder_of_ours, found_at, private
 from longhouse.kernel.delegation import MAX_CHANGED
-from longhouse.runner.git import FAILED, Repository, beside, folder_of_ours, found_at, private
 
 __all__ = [
     "CheckoutLook",

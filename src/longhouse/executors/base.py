@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 import msgspec
 from msgspec import Meta
 
+from longhouse.executors.options import Sandbox
 from longhouse.kernel.delegation import ARTIFACTS, PROFILES
-from longhouse.runner.options import Sandbox
 from longhouse.supervisor import StreamCapture
 
 __all__ = [

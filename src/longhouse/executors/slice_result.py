@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from longhouse.runner.executors.base import Executor, RunOutput, SliceResult
+from longhouse.executors.base import Executor, RunOutput, SliceResult
 from longhouse.supervisor import Ended
 
 __all__ = ["result_of", "trouble_of"]

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import msgspec
 
 from longhouse.client.locate import is_alive
+from longhouse.executors import Options
 from longhouse.kernel.private_files import open_private, read_private, write_private
-from longhouse.runner.options import Options
 from longhouse.supervisor.guard import holds
 
 __all__ = ["Noted", "announced", "end", "log_path", "retire", "runners_here", "settings_digest"]

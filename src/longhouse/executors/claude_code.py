@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.config import client_homes
-from longhouse.runner.executors.base import (
+from longhouse.executors.base import (
     PROFILES,
     SCHEMA,
     ClaimedJob,
@@ -28,7 +28,7 @@ from longhouse.runner.executors.base import (
     answer_in,
     as_answer,
 )
-from longhouse.runner.instructions import instructions
+from longhouse.executors.instructions import instructions
 
 __all__ = ["ClaudeCode"]
 

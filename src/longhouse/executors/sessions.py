@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.runner.executors.base import Executor, SliceResult, TokenUsage
+from longhouse.executors.base import Executor, SliceResult, TokenUsage
 
 __all__ = ["ExecutorSession", "SessionFile", "is_session_id"]
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from longhouse.config import worktree_root
-from longhouse.runner.inside import NotTaken, open_inside
+from longhouse.executors.inside import NotTaken, open_inside
 
 __all__ = ["MOST_BYTES", "SUFFIXES", "beside", "imports_of", "instructions"]
 
@@ -21,6 +21,7 @@ MOST_BYTES = 32_768
 """As much as Codex itself would read; the rest is named, so that the agent can read it."""
 MOST_IMPORTS = 20
 SUFFIXES = (".md", ".mdc", ".txt")
+"""How the names of instruction files end."""
 _HEAD = """\
 # Instructions of this repository
 They come from its files. The job, and what Longhouse says about the answer, come first. \

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.config import environment_with, project_root
-from longhouse.runner.executors.base import (
+from longhouse.executors.base import (
     PROFILES,
     SCHEMA,
     ClaimedJob,
@@ -28,9 +28,9 @@ from longhouse.runner.executors.base import (
     TokenUsage,
     answer_in,
 )
-from longhouse.runner.instructions import instructions
-from longhouse.runner.sessions import is_session_id
-from longhouse.runner.trouble import NotHere
+from longhouse.executors.instructions import instructions
+from longhouse.executors.sessions import is_session_id
+from longhouse.executors.trouble import NotHere
 
 __all__ = ["Codex"]
 

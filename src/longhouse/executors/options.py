@@ -22,6 +22,7 @@ from longhouse.kernel.errors import InvalidInput
 __all__ = ["OPTIONS", "Option", "Options", "Sandbox", "load_options"]
 
 Sandbox = Literal["read-only", "workspace-write", "full"]
+"""What an agent's program may do."""
 
 
 class Option(NamedTuple):
