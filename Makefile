@@ -11,6 +11,7 @@ UV   := $(VENV)/bin/uv
 DEV  := $(VENV)/.stamp-dev
 RUN  := $(VENV)/.stamp-run
 FUZZ := $(VENV)/fuzz/.stamp
+BENCH := $(VENV)/bench/.stamp
 
 # Trust the system's certificates, as pip does: behind some proxies nothing else works.
 UV_SYSTEM_CERTS ?= 1
@@ -24,7 +25,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env up page pictures test coverage test-clients check mutants fuzz soak bench contracts pins clean
+.PHONY: help env up page pictures test coverage test-clients check mutants fuzz soak bench weekly contracts pins clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -79,8 +80,11 @@ soak: $(DEV) ## Kill whatever runs at random and compare (MINUTES=10 DATABASE=sq
 	@$(PY) -m tools.soak --minutes $(or $(MINUTES),10) --database $(or $(DATABASE),sqlite) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
-bench: $(DEV) ## Measure every promise and print the ratios
+bench: $(DEV) $(BENCH) ## Measure every promise and print the ratios
 	@$(PY) -m bench._run $(ARGS)
+
+weekly: $(DEV) $(BENCH) $(FUZZ) ## Run bench, mutants, fuzz and test-clients, and write one report
+	@$(PY) -m tools.weekly $(ARGS)
 
 contracts: $(DEV) ## Show which clauses the last test run proved
 	@$(PY) -m tools.contracts $(ARGS)
@@ -95,6 +99,7 @@ pins: $(DEV) ## Recompile requirements/*.txt (newest versions: ARGS=--upgrade)
 		-o requirements/dev.txt
 	@$(COMPILE) requirements/node.in -o requirements/node.txt
 	@$(COMPILE) requirements/fuzz.in -o requirements/fuzz.txt
+	@$(COMPILE) requirements/bench.in -o requirements/bench.txt
 	@if grep -nE '://|^--(extra-)?index|^--find-links' requirements/*.txt; then \
 		echo 'pins: the lines above name a package source; do not commit them' >&2; exit 1; fi
 
@@ -120,6 +125,11 @@ $(RUN): $(UV) requirements/run.txt $(SOURCES)
 $(FUZZ): requirements/fuzz.txt $(UV)
 	@$(UV) venv --quiet --clear --python $(PY) $(VENV)/fuzz
 	@$(UV) pip sync --quiet --python $(VENV)/fuzz/bin/python --require-hashes requirements/fuzz.txt
+	@touch $@
+
+$(BENCH): requirements/bench.txt $(UV)
+	@$(UV) venv --quiet --clear --python $(PY) $(VENV)/bench
+	@$(UV) pip sync --quiet --python $(VENV)/bench/bin/python --require-hashes requirements/bench.txt
 	@touch $@
 
 $(UV): requirements/boot.txt

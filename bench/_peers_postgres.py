@@ -1,41 +1,20 @@
-"""Other queues on PostgreSQL, compared if installed, each in a database of its own.
+"""Other queues on PostgreSQL, each in a database of its own. See `_peer.py`.
 
-As in `_peers.py`: one client or sixteen enqueue one job at a time; then the queue's own worker
-drains it.
+One client or sixteen enqueue one job at a time; then the queue's own worker drains it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import psycopg
 
-from bench._peers import CLIENTS, JOBS, WORKERS, name_of, together
-from tools.postgres import Postgres
+from bench._peer import JOBS, WORKERS, Contestant, together
 
-__all__ = ["peers_on_postgres"]
-
-Contestant = Callable[[int], float]
-"""Jobs per second, given the number of clients."""
-
-
-def peers_on_postgres(server: Postgres, stack: ExitStack) -> dict[str, Callable[[], float]]:
-    """The contestants installed on this machine; the stack closes what they open."""
-    known = {"pgqueuer": pgqueuer, "procrastinate": procrastinate, "dbos": dbos}
-    found: dict[str, Callable[[], float]] = {}
-    for name, make in known.items():
-        if importlib.util.find_spec(name):
-            with psycopg.connect(server.url(), autocommit=True) as db:
-                db.execute(f"CREATE DATABASE {name}".encode())
-            made = stack.enter_context(make(server.url(name)))
-            found |= {name_of(name, clients): partial(made, clients) for clients in CLIENTS}
-    return found
+__all__ = ["dbos", "pgqueuer", "procrastinate"]
 
 
 async def _timed(
@@ -55,8 +34,7 @@ async def _timed(
     return JOBS / (time.perf_counter() - started)
 
 
-@contextmanager
-def pgqueuer(url: str) -> Iterator[Contestant]:
+def pgqueuer(url: str) -> Contestant:
     """One worker that claims ten jobs at a time, its default."""
     from pgqueuer.db import PsycopgDriver  # type: ignore[import-not-found,unused-ignore]
     from pgqueuer.qm import QueueManager  # type: ignore[import-not-found,unused-ignore]
@@ -90,11 +68,10 @@ def pgqueuer(url: str) -> Iterator[Contestant]:
         return rate
 
     asyncio.run(install())
-    yield lambda clients: asyncio.run(run(clients))
+    return lambda clients: asyncio.run(run(clients))
 
 
-@contextmanager
-def procrastinate(url: str) -> Iterator[Contestant]:
+def procrastinate(url: str) -> Contestant:
     """Four jobs at a time."""
     from procrastinate import (  # type: ignore[import-not-found,unused-ignore]
         App,
@@ -127,11 +104,10 @@ def procrastinate(url: str) -> Iterator[Contestant]:
         return rate
 
     asyncio.run(install())
-    yield lambda clients: asyncio.run(run(clients))
+    return lambda clients: asyncio.run(run(clients))
 
 
-@contextmanager
-def dbos(url: str) -> Iterator[Contestant]:
+def dbos(url: str) -> Contestant:
     """A queue with four workers that polls a hundred times as often as by default.
 
     It runs only while it is measured: its threads would slow down the other contestants.
@@ -157,4 +133,4 @@ def dbos(url: str) -> Iterator[Contestant]:
         DBOS.destroy()
         return rate
 
-    yield contestant
+    return contestant

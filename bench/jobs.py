@@ -3,7 +3,8 @@ the wake-up.
 
 A life is four commits: create, claim, report, complete. Like our runner, the clients send an
 idempotency key with each claim, report and completion. The floor makes the same four commits with
-the same rows and nothing around them. Peers are compared if installed (`requirements-peers.in`).
+the same rows and nothing around them. Peers run in an environment of their own (`_peers.py`); one
+that is absent is a miss.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ import psycopg
 from psycopg.pq import ExecStatus
 
 from bench._harness import Figures, interleave, report
-from bench._peers import peers
-from bench._peers_postgres import peers_on_postgres
+from bench._peers import peers_at, running
 from longhouse.config import load
 from longhouse.dispatch.calls import Caller
 from longhouse.house import House
@@ -170,7 +170,7 @@ class Bare:
     def commit(self, kind: str, *statements: tuple[Any, dict[str, Any]]) -> None:
         execute = self.db.execute
         execute("BEGIN IMMEDIATE")
-        ((ws, seq, _),) = execute(store.workspace_lock.sqlite, {"name": "bench"})
+        ((ws, seq, *_),) = execute(store.workspace_lock.sqlite, {"name": "bench"})
         now = {"seq": seq + 1, "last_seq": seq + 1, "now": NOW}
         for query, params in statements:
             list(execute(query.sqlite, {**params, **now, "ws": ws}))
@@ -251,22 +251,29 @@ def in_tasks(house: House) -> float:
 
 def lives(folder: str) -> None:
     bare = Bare(Path(folder) / "bare.db")
-    with opened(folder, "lives") as house:
+    with opened(folder, "lives") as house, running("huey", folder) as peer:
         contestants: dict[str, Callable[[], float]] = {
             "bare": rate(150, bare.life),
             "one": rate(150, lambda: life(house, "r1")),
             "threads": partial(in_threads, house),
             "tasks": partial(in_tasks, house),
         }
-        found = peers(Path(folder))
+        found = peers_at({"huey": peer})
         figures = interleave({**contestants, **found}, rounds=5)
         report("jobs-life-one-client", figures.ratio("one", "bare"), ">=0.6", figures)
         report("jobs-life-16-clients", figures.ratio("threads", "bare"), ">=1.0")
         for name in found:
             report(f"jobs-16-clients-{name}", figures.ratio("threads", name), ">=1.0")
-            print(f"# sixteen tasks: {figures.ratio('tasks', name):.3f} of {name}")
+            report(f"jobs-16-tasks-{name}", figures.ratio("tasks", name), ">=1.2")
         took = crowd(400, lambda index: life(house, f"f{index}"), clients=4)
         report("jobs-fair-4-workers", min(took) / max(took), ">=0.5")
+
+
+def new_db(server: Postgres, name: str) -> str:
+    """The URL of a new database."""
+    with psycopg.connect(server.url(), autocommit=True) as db:
+        db.execute(f'CREATE DATABASE "{name}"'.encode())
+    return server.url(name)
 
 
 def postgres(folder: str) -> None:
@@ -279,7 +286,8 @@ def postgres(folder: str) -> None:
     with ExitStack() as stack:
         server = Postgres()
         stack.callback(server.stop)
-        found = peers_on_postgres(server, stack)
+        peers = {name: stack.enter_context(running(name, new_db(server, name))) for name in least}
+        found = peers_at(peers)
         house = stack.enter_context(opened(folder, "postgres", db=server.url()))
         ours = {"tasks": partial(in_tasks, house), "threads": partial(in_threads, house)}
         figures = interleave({**ours, **found}, rounds=5)
@@ -351,9 +359,7 @@ def engines(folder: str) -> Iterator[Iterator[tuple[str, Callable[[str], House]]
             return stack.enter_context(opened(folder, name))
 
         def on_postgres(name: str) -> House:
-            with psycopg.connect(server.url(), autocommit=True) as db:
-                db.execute(f'CREATE DATABASE "{name}"'.encode())
-            return stack.enter_context(opened(folder, name, db=server.url(name)))
+            return stack.enter_context(opened(folder, name, db=new_db(server, name)))
 
         yield iter({"": on_sqlite, "postgres-": on_postgres}.items())
 

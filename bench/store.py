@@ -56,7 +56,7 @@ class Bare:
 
     def row(self, key: str) -> int:
         execute = self.db.execute
-        ((ws, seq, _),) = execute(sql.workspace_lock.sqlite, {"name": "acme"})
+        ((ws, seq, *_),) = execute(sql.workspace_lock.sqlite, {"name": "acme"})
         self.insert(ws, seq + 1, key)
         execute(sql.seq_store.sqlite, {"ws": ws, "seq": seq + 1})
         return int(seq) + 1
@@ -135,7 +135,7 @@ def main() -> None:
                     batch, waiting[:] = waiting[:], []
                     execute = loop.db.execute
                     execute("BEGIN IMMEDIATE")
-                    ((ws, seq, _),) = execute(sql.workspace_lock.sqlite, {"name": "acme"})
+                    ((ws, seq, *_),) = execute(sql.workspace_lock.sqlite, {"name": "acme"})
                     for name, _ in batch:
                         execute("SAVEPOINT work")
                         seq += 1

@@ -35,6 +35,17 @@ class FromHouse(Protocol):
 FactsT = TypeVar("FactsT", bound=FromHouse)
 
 
+class _MadeFacts(dict[type, Any]):
+    """The facts of rooms, by their type."""
+
+    def __init__(self, house: HouseFacts) -> None:
+        super().__init__()
+        self._house = house
+
+    def __missing__(self, kind: type[FromHouse]) -> Any:
+        return self.setdefault(kind, kind.from_house(self._house))
+
+
 class HouseFacts:
     """The settings, registry and store of one house, and the facts its rooms derive from them.
 
@@ -65,7 +76,13 @@ class HouseFacts:
         self.workspace_allowlist = settings.workspace_allowlist
         self.project_guard = settings.project_guard
         self.agent_id = settings.agent_id
-        self._made: dict[type, Any] = {}
+        self.follow_ups: dict[tuple[str, str, int], bytes] = {}
+        """The encoded actions after a write that suggests nothing itself, once they are known."""
+        self.permitted: set[tuple[str, tuple[str, ...] | None]] = set()
+        """The workspaces that callers with these limits are known to be permitted."""
+        self._made = _MadeFacts(self)
+        if not TYPE_CHECKING:
+            self.of = self._made.__getitem__  # called very often
 
     @property
     def shares_database(self) -> bool:
@@ -81,9 +98,7 @@ class HouseFacts:
 
     def of(self, kind: type[FactsT]) -> FactsT:
         """Return the room's facts of this type, building them on first use."""
-        made: FactsT | None = self._made.get(kind)
-        if made is None:
-            made = self._made.setdefault(kind, kind.from_house(self))
+        made: FactsT = self._made[kind]
         return made
 
     def put(self, made: FromHouse) -> None:

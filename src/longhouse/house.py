@@ -81,7 +81,7 @@ class House:
             services=services or {},
         )
         self._clock = clock or self.db.engine.clock
-        self._time_of_calls = clock.now_ms if clock else lambda: None
+        self._time_of_calls = clock.now_ms if clock else None
         self._ids = ids or RandomIds()
         self.dispatcher = Dispatcher(
             self.registry,
@@ -137,7 +137,8 @@ class House:
             clamp(tx)
 
     def _call(self) -> Call:
-        return Call(now_ms=self._time_of_calls(), ids=self._ids, facts=self.facts)
+        now_ms = self._time_of_calls() if self._time_of_calls else None
+        return Call(now_ms=now_ms, ids=self._ids, facts=self.facts)
 
     def __enter__(self) -> Self:
         return self

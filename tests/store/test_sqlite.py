@@ -264,7 +264,7 @@ def test_a_process_that_hangs_with_the_gate_makes_others_busy_not_hang(
     store: Database, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "_PATIENCE_S", 0.05)
-    other = gate.Gate(path.with_suffix(".lock"))
+    other: gate.Gate[None] = gate.Gate(path.with_suffix(".lock"))
     with other, pytest.raises(StoreBusy) as caught:
         store.write(WS, put("a"), CALL)
     other.close()

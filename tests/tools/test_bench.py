@@ -12,6 +12,7 @@ import pytest
 
 from bench import _run
 from bench._harness import Figures, interleave, kept, report
+from bench._peers import peers_at, running
 from bench.jobs import Bare, life, opened
 
 ROOT = Path(__file__).parents[2]
@@ -136,3 +137,27 @@ def timeless(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {key: value for key, value in row.items() if not key.endswith("_at_ms")} for row in rows
     ]
+
+
+def test_a_peer_that_is_absent_has_no_figure_and_so_keeps_no_promise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running("huey", str(tmp_path), tmp_path / "python") as peer:
+        figures = interleave({"ours": lambda: 1.0, **peers_at({"huey": peer})}, rounds=1)
+    assert not report("beside-huey", figures.ratio("ours", "huey"), ">=1.0")
+    assert "huey is not installed" in capsys.readouterr().out
+
+
+def test_a_peer_that_dies_has_no_figure(tmp_path: Path) -> None:
+    dying = tmp_path / "python"
+    dying.write_text("#!/bin/sh\nread line\n", encoding="utf-8")
+    dying.chmod(0o700)
+    with running("huey", str(tmp_path), dying) as peer:
+        peer.ask(1)
+        assert math.isnan(peer.answer())
+
+
+def test_every_peer_is_pinned() -> None:
+    pinned = (ROOT / "requirements" / "bench.txt").read_text(encoding="utf-8")
+    for name in ("dbos", "hermes-agent", "huey", "pgqueuer", "procrastinate"):
+        assert f"\n{name}==" in pinned

@@ -79,11 +79,12 @@ def origin_of(url: str) -> Origin:
 class Exchange:
     """A request that has been sent, and as much of its answer as has arrived."""
 
-    __slots__ = ("_connection", "_events", "_parser", "origin")
+    __slots__ = ("_connection", "_events", "_parser", "fileno", "origin")
 
     def __init__(self, origin: Origin, connection: socket.socket) -> None:
         self.origin = origin
         self._connection = connection
+        self.fileno = connection.fileno
         self._parser = ResponseParser()
         self._events: EventParser | None = None
 
@@ -99,9 +100,6 @@ class Exchange:
     def streams(self) -> bool:
         """Whether the answer is a stream of events."""
         return self._parser.headers.get("content-type", "").startswith("text/event-stream")
-
-    def fileno(self) -> int:
-        return self._connection.fileno()
 
     def receive(self, ends: float | None = None) -> None:
         """Read what has arrived, or wait for it; Unreachable if the answer breaks off.

@@ -9,6 +9,6 @@ from longhouse.kernel.doors import door
 
 if TYPE_CHECKING:
     from longhouse.desk.opened import opened_parts
-    from longhouse.desk.tokens import digest_of, workspaces_of
+    from longhouse.desk.tokens import TOKENS, digest_of, workspaces_of
 else:
     __getattr__ = door(__name__)

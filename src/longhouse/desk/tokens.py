@@ -28,6 +28,7 @@ from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx, sql
 
 __all__ = [
+    "TOKENS",
     "TOKEN_PREFIX",
     "digest_of",
     "workspaces_of",
@@ -35,6 +36,8 @@ __all__ = [
 
 TOKEN_PREFIX = "lh_"  # noqa: S105  (a prefix, not a secret)
 HOUR_MS = 3_600_000
+TOKENS = "tokens"
+"""The key of the knock (`tx.knock`) that says that a token no longer works."""
 
 
 def digest_of(token: str) -> str:
@@ -49,6 +52,7 @@ def new_token(tx: Tx) -> str:
 def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
     """Issue a new secret for a token whose first answer may have been lost."""
     token = new_token(tx)
+    tx.knock(TOKENS)
     if not tx.one(
         sql.token_reissue,
         token_id=answer["id"],
@@ -166,4 +170,5 @@ def revoke_token(tx: Tx, req: RevokeToken) -> TokenRevoked:
             f"id: there is no active token {req.id[:64]!r}", recovery="list them: system.token.list"
         )
     tx.append("system", req.id, "token_revoked")
+    tx.knock(TOKENS)
     return TokenRevoked(id=req.id, revoked=True)

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from longhouse.kernel.contributions import CommittedWrite
+from longhouse.kernel.registry import Registry
 
-__all__ = ["Aftermath", "Background"]
+__all__ = ["Aftermath", "Background", "reactions_of"]
 
 GATHER_S = 0.01
 """How long a thread waits for more work before it starts, so that one wake-up serves many calls."""
@@ -98,6 +99,15 @@ class Background:
         )
 
 
+def reactions_of(registry: Registry) -> dict[str, list[Callable[[CommittedWrite], object]]]:
+    """The reactions to each command."""
+    found: dict[str, list[Callable[[CommittedWrite], object]]] = {}
+    for reaction in registry.reactions:
+        for cmd in reaction.cmds:
+            found.setdefault(cmd, []).append(reaction.run)
+    return found
+
+
 class Aftermath:
     """Passes each finished call to the observer, and each committed write to its reactions."""
 
@@ -107,7 +117,8 @@ class Aftermath:
         reactions: Mapping[str, Iterable[Callable[[CommittedWrite], object]]] | None = None,
     ) -> None:
         self._observe = observe
-        self._reactions = reactions or {}
+        self.observes = observe is not None
+        self.reactions = reactions or {}
         self._observing = Background("longhouse.observer")
         self._reacting = Background("longhouse.reaction")
 
@@ -121,7 +132,7 @@ class Aftermath:
 
     def committed(self, cmd: str, commit: Callable[[], CommittedWrite]) -> None:
         """Queue the reactions to a committed write, each at most once per command and workspace."""
-        for react in self._reactions.get(cmd, ()):
+        for react in self.reactions.get(cmd, ()):
             made = commit()
             key = (react, cmd, made.workspace)
             self._reacting.put(lambda react=react, made=made: react(made), key)  # type: ignore[misc]

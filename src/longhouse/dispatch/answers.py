@@ -12,15 +12,24 @@ from longhouse.dispatch.offers import follow_up, holds_calls, offered, permitted
 from longhouse.dispatch.speaking import choose_workspace
 from longhouse.facts import HouseFacts
 from longhouse.kernel.budget import fit
-from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.envelope import Answer, EncodedAnswer, actions_for, envelope, error_body
 from longhouse.kernel.errors import InternalError, LonghouseError
 from longhouse.kernel.inputs import asks_for_lines
 from longhouse.kernel.names import PORTALS
-from longhouse.kernel.redact import is_suspect, redact
+from longhouse.kernel.redact import is_suspect, looks_suspect, redact
 from longhouse.kernel.registry import Command, Role
+from longhouse.store.tx import Tx
 
 __all__ = ["answer_error", "answer_result"]
 
+SMALL = 16 * 1024
+"""How long a result may be that is redacted in the event loop without counting."""
+MOST_FOLLOW_UPS = 4_096
+_TRUNCATED = len(',"truncated":false')
+_SHOWN_BY_FIT = frozenset({"truncated", "budget", "degradation", "refs"})
+_SHAPES: dict[type, bool] = {}
+"""Whether an envelope shows results of this type as they are."""
 _COMMANDS_SHOWN = 2
 _BUDGET_TEXT = {
     "BUDGET_TRUNCATED": (
@@ -38,7 +47,9 @@ _BUDGET_TEXT = {
 def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome) -> Answer:
     """The answer to a successful call, in the requested format."""
     command, tx = prepared.command, outcome.tx
-    raw = msgspec.json.encode(outcome.result)
+    raw = outcome.raw or msgspec.json.encode(outcome.result)
+    if len(raw) <= SMALL and (plain := _plain(facts, prepared, outcome, raw)) is not None:
+        return plain
     result = msgspec.to_builtins(outcome.result)
     size: int | None = len(raw)
     if is_suspect(raw):
@@ -53,11 +64,7 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
         warnings.append(
             _warning("ALREADY_DONE", "this key was used before; nothing was written again")
         )
-    suggestions = offered(facts.registry, prepared.caller, tx.suggestions)
-    if prepared.writes and not suggestions:
-        after = follow_up(facts.registry, command)
-        suggestions = offered(facts.registry, prepared.caller, after)
-    actions = actions_for(facts.registry, prepared.workspace or None, suggestions)
+    actions = _actions(facts, prepared, tx)
     if warnings or actions:
         warnings, actions = redact([warnings, actions])
     context: dict[str, Any] = {"replayed": True} if outcome.replayed else {}
@@ -86,6 +93,53 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
         context=context,
     )
     return Answer(whole, text=text)
+
+
+def _plain(
+    facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome, raw: bytes
+) -> Answer | None:
+    """The answer around a short result that nothing has to be changed in or said about."""
+    command, tx, caller = prepared.command, outcome.tx, prepared.caller
+    budget = prepared.budget
+    if (
+        outcome.replayed
+        or tx.warnings
+        or prepared.taught
+        or prepared.common.fmt == "lines"
+        or budget.explicit
+        or budget.clamped
+        or budget.lowered
+        or len(raw) + _TRUNCATED > budget.max_chars
+        or raw == b"{}"
+        or not _SHAPES.setdefault(
+            command.result, _SHOWN_BY_FIT.isdisjoint(command.result.__struct_fields__)
+        )
+        or looks_suspect(raw)
+        or (caller.role < Role.OPERATOR and b'"tool":' in raw and holds_calls(raw))
+    ):
+        return None
+    key = command.cmd, prepared.workspace, caller.role
+    actions = None if tx.suggestions else facts.follow_ups.get(key)
+    if actions is None:
+        actions = msgspec.json.encode(redact(_actions(facts, prepared, tx)))
+        if not tx.suggestions:
+            if len(facts.follow_ups) >= MOST_FOLLOW_UPS:
+                facts.follow_ups.clear()
+            facts.follow_ups[key] = actions
+    context = b"{}"
+    if prepared.workspace and command.needs_workspace:
+        context = b'{"workspace":"%s"}' % prepared.workspace.encode()
+    shown = raw[:-1] + b',"truncated":false}'
+    return Answer(EncodedAnswer(command.cmd, shown, actions, context, rfc3339(tx.now_ms)))
+
+
+def _actions(facts: HouseFacts, prepared: Prepared, tx: Tx) -> list[dict[str, Any]]:
+    """The next calls to offer."""
+    suggestions = offered(facts.registry, prepared.caller, tx.suggestions)
+    if prepared.writes and not suggestions:
+        after = follow_up(facts.registry, prepared.command)
+        suggestions = offered(facts.registry, prepared.caller, after)
+    return actions_for(facts.registry, prepared.workspace or None, suggestions)
 
 
 def answer_error(

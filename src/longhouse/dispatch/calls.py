@@ -160,11 +160,13 @@ class Observer(Protocol):
 class HandlerOutcome:
     """The handler's result, and the transaction with its warnings and suggestions."""
 
-    __slots__ = ("answer", "new", "replayed", "result", "tx", "wait")
+    __slots__ = ("answer", "new", "raw", "replayed", "result", "tx", "wait")
 
     def __init__(self, tx: Tx) -> None:
         self.tx = tx
         self.result: Any = None
+        self.raw: bytes | None = None
+        """The encoded result, if it had to be stored."""
         self.wait: Wait | None = None
         self.replayed = self.new = False
         self.answer: Answer | None = None

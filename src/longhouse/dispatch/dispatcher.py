@@ -8,8 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from longhouse.dispatch.aftermath import Aftermath
-from longhouse.dispatch.answers import answer_error, answer_result
+from longhouse.dispatch.aftermath import Aftermath, reactions_of
+from longhouse.dispatch.answers import SMALL, answer_error, answer_result
 from longhouse.dispatch.calls import (
     Caller,
     HandlerOutcome,
@@ -18,8 +18,8 @@ from longhouse.dispatch.calls import (
     budget_of,
     settled,
 )
-from longhouse.dispatch.idempotency import recall, remember, scoped
-from longhouse.dispatch.portals import understood, unwrap
+from longhouse.dispatch.idempotency import recall, remember
+from longhouse.dispatch.portals import PortalCall, understood, unwrap
 from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
 from longhouse.kernel.clock import Clock, Ids
@@ -43,7 +43,6 @@ from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 if TYPE_CHECKING:
     import asyncio
 
-    from longhouse.dispatch.meaning import Lesson
     from longhouse.dispatch.waits import Waits
 
 __all__ = ["LOOP_UNITS", "Dispatcher"]
@@ -66,7 +65,7 @@ class Dispatcher:
         clock: Clock,
         ids: Ids,
         observe: Observer | None = None,
-        time_of_calls: Callable[[], int | None] = lambda: None,
+        time_of_calls: Callable[[], int] | None = None,
     ) -> None:
         self.registry = registry
         self.db = db
@@ -75,7 +74,7 @@ class Dispatcher:
         self.time_of_calls = time_of_calls
         """The time of a call; None means the store's own clock, read under its lock."""
         self.ids = ids
-        self.aftermath = Aftermath(observe, self._reactions() if facts.services else None)
+        self.aftermath = Aftermath(observe, reactions_of(registry) if facts.services else None)
         self._bound: set[str] = set()
         self._settled: set[str] = set()
         self._larger: set[tuple[str, str]] = set()
@@ -83,11 +82,11 @@ class Dispatcher:
         self._waits: dict[asyncio.AbstractEventLoop, Waits] = {}
         self._ending = False
 
-    def call(self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()) -> Answer:
-        """Run one call and wait for its answer; `lessons` say what had to be understood for it."""
+    def call(self, cmd: str, args: Any, caller: Caller, found: PortalCall | None = None) -> Answer:
+        """Run one call and wait for its answer; `found` is the portal call that it was."""
         started = time.perf_counter()
         try:
-            prepared = self._prepare(cmd, args, caller, started, lessons)
+            prepared = self._prepare(cmd, args, caller, started, found)
             outcome = self._run(prepared, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 seen, on, knocks = prepared.seen, prepared.on, prepared.knocks
@@ -98,20 +97,23 @@ class Dispatcher:
             return self._fail(cmd, args, error, started, caller)
 
     async def call_async(
-        self, cmd: str, args: Any, caller: Caller, lessons: tuple[Lesson, ...] = ()
+        self, cmd: str, args: Any, caller: Caller, found: PortalCall | None = None
     ) -> Answer:
         """The same for event loops: nothing here blocks the loop for long."""
         started = time.perf_counter()
         try:
             if caller.large:
-                prepare = partial(self._prepare, cmd, args, caller, started, lessons)
+                prepare = partial(self._prepare, cmd, args, caller, started, found)
                 prepared = await self.apart(caller, prepare)
             else:
-                prepared = self._prepare(cmd, args, caller, started, lessons)
+                prepared = self._prepare(cmd, args, caller, started, found)
             outcome = await self._run_async(prepared, prepared.call)
-            if prepared.wait_left(outcome):
-                with caller.waits, caller.turns.away():
-                    outcome = await self._wait(prepared, outcome)
+            if isinstance(outcome, HandlerOutcome):
+                if outcome.wait is not None and prepared.wait_left(outcome):
+                    with caller.waits, caller.turns.away():
+                        outcome = await self._wait(prepared, outcome)
+                elif outcome.raw is not None and len(outcome.raw) <= SMALL:
+                    return self._finish(prepared, outcome)
             return await self._finish_async(prepared, outcome)
         except Exception as error:
             if not caller.large:
@@ -158,31 +160,31 @@ class Dispatcher:
         """Run one portal call; a malformed one is answered with an error."""
         started = time.perf_counter()
         try:
-            cmd, args, lessons = unwrap(self.registry, tool, arguments)
+            found = unwrap(self.registry, tool, arguments)
         except Exception as error:
             return self._fail(tool, arguments, error, started, caller)
-        return self.call(cmd, args, caller, lessons)
+        return self.call(found.command.cmd, found.args, caller, found)
 
     async def portal_async(self, tool: str, arguments: Any, caller: Caller) -> Answer:
         started = time.perf_counter()
         try:
             if caller.large:
                 unwrapped = partial(unwrap, self.registry, tool, arguments)
-                cmd, args, lessons = await self.apart(caller, unwrapped)
+                found = await self.apart(caller, unwrapped)
             else:
-                cmd, args, lessons = unwrap(self.registry, tool, arguments)
+                found = unwrap(self.registry, tool, arguments)
         except Exception as error:
             return self._fail(tool, arguments, error, started, caller)
-        return await self.call_async(cmd, args, caller, lessons)
+        return await self.call_async(found.command.cmd, found.args, caller, found)
 
     def call_portal(self, tool: str, arguments: Any) -> tuple[str, dict[str, Any]]:
         """The command and plain arguments of a portal call."""
-        cmd, args, _ = unwrap(self.registry, tool, arguments)
-        return cmd, args
+        found = unwrap(self.registry, tool, arguments)
+        return found.command.cmd, found.args
 
-    def choose_workspace(self, asked: str | None, caller: Caller, *, needed: bool = True) -> str:
+    def choose_workspace(self, asked: str | None, caller: Caller) -> str:
         """The requested workspace, else the session's, else the configured one; never a guess."""
-        return choose_workspace(self.facts, asked, caller, needed=needed)
+        return choose_workspace(self.facts, asked, caller)
 
     def fail(
         self, intent: str, error: LonghouseError, args: Any = None, caller: Caller | None = None
@@ -196,18 +198,23 @@ class Dispatcher:
         args: Any,
         caller: Caller,
         started: float,
-        lessons: tuple[Lesson, ...] = (),
+        found: PortalCall | None = None,
     ) -> Prepared:
-        if not isinstance(cmd, str):
+        if found is not None:
+            command = found.command
+        elif not isinstance(cmd, str):
             raise InvalidInput("cmd: expected text; fix: cmd=status")
-        command = self.registry.get(cmd)
-        if args is None:
-            args = {}
-        if not isinstance(args, dict):
-            raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
-        writes = command.writes_given(args)
-        require_role(command, caller, writes=writes)
-        blank = check_json(args)
+        else:
+            command = self.registry.get(cmd)
+            if args is None:
+                args = {}
+            elif not isinstance(args, dict):
+                raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
+        writes = command.writes or command.writes_given(args)
+        if caller.role < command.role or (writes and caller.role < command.writes_role):
+            require_role(command, caller, writes=writes)
+        blank = check_json(args) if found is None else found.blank
+        lessons = found.lessons if found is not None else ()
         own, common, budget, request, taught = understood(command, args, lessons, budget_of)
         if taught and command.writes_given(own) != writes:
             writes = not writes  # an argument that makes it a write had another name
@@ -222,32 +229,34 @@ class Dispatcher:
             common,
             budget,
             request,
-            self.choose_workspace(common.workspace, caller, needed=command.needs_workspace),
+            choose_workspace(self.facts, common.workspace, caller, needed=command.needs_workspace),
             started,
             writes=writes,
         )
         prepared.taught = taught
         who = speaker(self.facts, caller, common.agent_id, writes=writes)
         prepared.acts_as = who.claims
+        key = common.idempotency_key
         prepared.call = Call(
-            now_ms=self.time_of_calls(),
+            now_ms=self.time_of_calls() if self.time_of_calls else None,
             ids=self.ids,
-            key=scoped(caller.owner, common.idempotency_key) if writes else None,
+            key=f"{caller.owner}\n{key}" if key and writes else None,
             actor=who.actor,
             by=who.by,
             facts=self.facts,
             session=caller.session,
+            pays=caller.pays,
         )
-        prepared.work = lambda tx: self._work(prepared, tx)
+        prepared.work = partial(self._work, prepared)
         return prepared
 
     def _work(
         self, prepared: Prepared, tx: Tx
     ) -> HandlerOutcome | Refused | Asking[HandlerOutcome | Refused]:
         """The part of a call that runs inside the transaction."""
-        command, request, key = prepared.command, prepared.request, prepared.common.idempotency_key
+        command, request, key = prepared.command, prepared.request, prepared.call.key
         outcome = HandlerOutcome(tx)
-        if tx.by.connection and tx.by.agent is None:
+        if tx.by.connection and tx.by.agent is None and tx.workspace not in tx.session.nobody_in:
             self._recognize(tx)
         if name := prepared.acts_as:
             for vouch in self.registry.vouchers:
@@ -261,11 +270,10 @@ class Dispatcher:
                     vouch(tx, other)
         if command.needs_workspace and tx.workspace not in self._settled and settled(tx):
             self._settled.add(tx.workspace)
-        if key:
-            before = recall(tx, key, command, request)
-            if before is not None:
-                outcome.result, outcome.replayed = before, True
-                return outcome
+        if key and (row := tx.remembered(key)) is not None:
+            said = prepared.common.idempotency_key or ""
+            outcome.result, outcome.replayed = recall(tx, said, row, command, request), True
+            return outcome
         if prepared.writes and self.facts.project_guard and tx.workspace not in self._bound:
             tx.run(sql.workspace_set_guard, guard=self.facts.project_guard)
         if prepared.writes and tx.last_seq() == 0:
@@ -280,8 +288,6 @@ class Dispatcher:
 
     def _recognize(self, tx: Tx) -> None:
         """Let a call that names no one act as the identity that its connection has proved to be."""
-        if tx.workspace in tx.session.nobody_in:
-            return
         for recognize in self.registry.recognizers:
             if (name := recognize(tx)) is not None:
                 tx.by = tx.by._replace(agent=name)
@@ -300,7 +306,7 @@ class Dispatcher:
     def _made(
         self, prepared: Prepared, outcome: HandlerOutcome, result: Any
     ) -> HandlerOutcome | Refused:
-        tx, key = outcome.tx, prepared.common.idempotency_key
+        tx, key = outcome.tx, prepared.call.key
         if isinstance(result, Refused):
             if outcome.new:
                 from longhouse.dispatch.new_workspaces import counted_too
@@ -313,7 +319,7 @@ class Dispatcher:
             return outcome
         outcome.result = result
         if key:
-            remember(tx, key, prepared.command, prepared.request, result)
+            outcome.raw = remember(tx, key, prepared.command, prepared.request, result)
         return outcome
 
     def _run(self, prepared: Prepared, call: Call) -> HandlerOutcome | Refused:
@@ -376,11 +382,12 @@ class Dispatcher:
 
     def _again(self, prepared: Prepared) -> Call:
         """The same call at the current time, for each further run of a waiting handler."""
-        return prepared.call.at(self.time_of_calls())
+        return prepared.call.at(self.time_of_calls() if self.time_of_calls else None)
 
     def _own(self) -> Call:
         """A call without a caller, for the writes of reactions."""
-        return Call(now_ms=self.time_of_calls(), ids=self.ids, facts=self.facts)
+        now = self.time_of_calls
+        return Call(now_ms=now() if now else None, ids=self.ids, facts=self.facts)
 
     async def _moved(self, prepared: Prepared, timeout_s: float) -> None:
         """Sleep until the workspace changes, the time is up, or the wait is ended."""
@@ -419,9 +426,11 @@ class Dispatcher:
         try:
             answer = outcome.answer or answer_result(self.facts, prepared, outcome)
         finally:
-            if prepared.writes and not outcome.replayed:
-                self.aftermath.committed(prepared.command.cmd, lambda: self._commit(prepared))
-        self._observed(prepared.command.cmd, answer, prepared.started, None)
+            cmd = prepared.command.cmd
+            if prepared.writes and not outcome.replayed and cmd in self.aftermath.reactions:
+                self.aftermath.committed(cmd, lambda: self._commit(prepared))
+        if self.aftermath.observes:
+            self._observed(cmd, answer, prepared.started, None)
         return answer
 
     def _fail(
@@ -444,8 +453,8 @@ class Dispatcher:
             caller,
             intent=_portal(name) or "error",
         )
-        expected = isinstance(error, LonghouseError) and not isinstance(error, InternalError)
-        defect = None if expected else error.__cause__ or error
+        ours = isinstance(error, LonghouseError) and not isinstance(error, InternalError)
+        defect = None if ours else error.__cause__ or error
         self._observed(command.cmd if command else "unknown", answer, started, defect)
         return answer
 
@@ -453,14 +462,6 @@ class Dispatcher:
         self, cmd: str, answer: Answer, started: float, defect: BaseException | None
     ) -> None:
         self.aftermath.observed(cmd, answer, time.perf_counter() - started, defect)
-
-    def _reactions(self) -> dict[str, list[Callable[[CommittedWrite], object]]]:
-        """The reactions to each command."""
-        found: dict[str, list[Callable[[CommittedWrite], object]]] = {}
-        for reaction in self.registry.reactions:
-            for cmd in reaction.cmds:
-                found.setdefault(cmd, []).append(reaction.run)
-        return found
 
     def _commit(self, prepared: Prepared) -> CommittedWrite:
         call, workspace = self._again(prepared), prepared.workspace

@@ -16,24 +16,17 @@ from longhouse.kernel.errors import Conflict
 from longhouse.kernel.redact import HIDDEN
 from longhouse.kernel.registry import Command
 from longhouse.kernel.values import Request
+from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["recall", "remember", "scoped"]
+__all__ = ["recall", "remember"]
 
 CREDENTIAL = "credential_digest"
 """The field of a stored answer that holds the digest of its credential."""
 
 
-def scoped(owner: str, key: str | None) -> str | None:
-    """The key as stored: scoped to one owner."""
-    return f"{owner}\n{key}" if key else None
-
-
-def recall(tx: Tx, key: str, command: Command, request: Request) -> Any:
-    """The earlier answer to this key, or None; raises Conflict if the key was for another call."""
-    row = tx.remembered(scoped(tx.by.owner, key) or "")
-    if row is None:
-        return None
+def recall(tx: Tx, key: str, row: Row, command: Command, request: Request) -> Any:
+    """The earlier answer to this key; raises Conflict if the key was for another call."""
     if (row["cmd"], row["digest"]) != (command.cmd, _digest(command, request)):
         raise Conflict(
             f"idempotency_key: {key!r} was already used for a different {row['cmd']} call",
@@ -49,12 +42,18 @@ def recall(tx: Tx, key: str, command: Command, request: Request) -> Any:
     return {**answer, field: token}
 
 
-def remember(tx: Tx, key: str, command: Command, request: Request, result: Any) -> None:
-    answer = msgspec.to_builtins(result) if command.reveals else result
+def remember(tx: Tx, key: str, command: Command, request: Request, result: Any) -> bytes | None:
+    """Store the answer to a scoped key; returns it if it is the encoded result as it is."""
+    if not command.reveals:
+        raw = msgspec.json.encode(result)
+        tx.remember(key, command.cmd, _digest(command, request), raw.decode())
+        return raw
+    answer = msgspec.to_builtins(result)
     for field in command.reveals:
         answer = {**answer, field: HIDDEN, CREDENTIAL: _credential(answer[field])}
     text = msgspec.json.encode(answer).decode()
-    tx.remember(scoped(tx.by.owner, key) or "", command.cmd, _digest(command, request), text)
+    tx.remember(key, command.cmd, _digest(command, request), text)
+    return None
 
 
 def _credential(token: str) -> str:

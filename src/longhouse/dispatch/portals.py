@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from longhouse.kernel.budget import Budget
+from longhouse.kernel.budget import UNASKED, Budget
 from longhouse.kernel.errors import InvalidInput, LonghouseError, UnknownCmd, UnknownOp
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import Command, Registry, portal_named
-from longhouse.kernel.schema import Common, decode, split_common, takes
+from longhouse.kernel.schema import Common, decode, decode_plain, split_common, takes
 from longhouse.kernel.values import Draft, Request
 
 if TYPE_CHECKING:
@@ -29,25 +29,57 @@ __all__ = ["Decoded", "PortalCall", "aim", "kind_named", "plain", "understood", 
 _ENVELOPE = frozenset({"workspace", "budget_profile", "fmt"})
 _ANYWHERE = _ENVELOPE | {"idempotency_key"}
 """What may stand beside `args` without a word; clients and bridges put their keys there."""
+_SELECTS = frozenset({"op", "cmd", "args"})
 _KINDS = {"TASK-": "task", "PLAN-": "plan"}
 
 
 class PortalCall(NamedTuple):
     """What a portal call selects, and what had to be understood for it."""
 
-    cmd: str
+    command: Command
     args: dict[str, Any]
     lessons: tuple[Lesson, ...] = ()
+    blank: bool = False
+    """Whether some text is only white space."""
 
 
 def unwrap(registry: Registry, tool: str, arguments: Any) -> PortalCall:
-    """The command and plain arguments of a portal call."""
+    """The command and plain arguments of a portal call; they have been looked through."""
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
         raise InvalidInput('arguments: expected an object; fix: arguments={"op": "call"}')
-    check_json(arguments)
-    envelope = dict(arguments)
+    blank = check_json(arguments)
+    exact = _exact(registry, tool, arguments, blank)
+    if exact is not None:
+        return exact
+    blank = blank or isinstance(arguments.get("args"), str)
+    return _unwrapped(registry, tool, dict(arguments))._replace(blank=blank)
+
+
+def _exact(
+    registry: Registry, tool: str, arguments: dict[str, Any], blank: bool
+) -> PortalCall | None:
+    """A call whose every name is right, with its arguments in `args`; None if it is not that."""
+    op, cmd, args = arguments.get("op"), arguments.get("cmd"), arguments.get("args")
+    if not isinstance(op, str) or not isinstance(args, dict):
+        return None
+    if op == "call":
+        command = registry.commands.get(cmd) if isinstance(cmd, str) else None
+    else:
+        command = registry.ops.get((tool, op)) if cmd is None else None
+    if command is None or command.portal != tool or command.cmd == tool:
+        return None
+    beside = {name: item for name, item in arguments.items() if name not in _SELECTS}
+    if not beside:
+        return PortalCall(command, args, (), blank)
+    if not beside.keys() <= _ANYWHERE or not beside.keys().isdisjoint(args):
+        return None
+    return PortalCall(command, {**beside, **args}, (), blank)
+
+
+def _unwrapped(registry: Registry, tool: str, envelope: dict[str, Any]) -> PortalCall:
+    """The same for any call, also one that is understood only in part."""
     tool = portal_named(tool)
     op, cmd = _text(envelope, "op"), _text(envelope, "cmd")
     if tool in registry.commands:
@@ -63,7 +95,7 @@ def unwrap(registry: Registry, tool: str, arguments: Any) -> PortalCall:
     if _selects_by_cmd(command, envelope):
         _same_command(command, envelope.pop("cmd", None))
     envelope.pop("op", None)
-    return PortalCall(command.cmd, *_joined(command, envelope, args, lessons))
+    return PortalCall(command, *_joined(command, envelope, args, lessons))
 
 
 def _guessed(
@@ -98,7 +130,7 @@ def _guessed(
     if extra and "cmd" not in command.fields():
         _same_command(command, own.pop("cmd"))
     taught = [*lessons, Lesson(part, f"{part}={word[:80]}", command.how)]
-    return PortalCall(command.cmd, *_joined(command, {**kept, **beside}, own, taught))
+    return PortalCall(command, *_joined(command, {**kept, **beside}, own, taught))
 
 
 def _names(registry: Registry, tool: str, args: dict[str, Any]) -> bool:
@@ -163,12 +195,12 @@ def _flat(command: Command, envelope: dict[str, Any]) -> PortalCall:
     """A tool that takes its arguments directly; some clients wrap them all the same."""
     inner = envelope.get("args")
     if not isinstance(inner, dict) or "args" in command.fields():
-        return PortalCall(command.cmd, envelope)
+        return PortalCall(command, envelope)
     from longhouse.dispatch.meaning import Lesson
 
     outer = {k: v for k, v in envelope.items() if k not in ("args", "op", "cmd")}
     return PortalCall(
-        command.cmd,
+        command,
         {**outer, **inner},
         (Lesson("beside", "args", "arguments of the tool itself"),),
     )
@@ -246,6 +278,10 @@ def understood(
 
     A call that uses them runs only if it reads or adds; else the refusal has the exact call.
     """
+    if not lessons and (plain := decode_plain(command, args)) is not None:
+        request, common = plain
+        if command.writes or common.idempotency_key is None:
+            return Decoded(args, common, UNASKED[command.profile], request)
     learned = list(lessons)
     try:
         made = _decoded(command, args, budget_of)

@@ -20,6 +20,9 @@ from longhouse.kernel.standing import Standing
 __all__ = ["Speaker", "choose_workspace", "require_role", "role_needed", "speaker"]
 
 
+MOST_KNOWN = 4_096
+
+
 class Speaker(NamedTuple):
     """Who acts; `claims` is a name that still has to be vouched for."""
 
@@ -47,10 +50,12 @@ def require_role(command: Command, caller: Caller, *, writes: bool) -> None:
 
 def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: bool) -> Speaker:
     """Who acts in a call that names `agent_id`, or names no one."""
+    session = caller.session
+    connection = f"@{session.key}" if session is not None and session.key else None
     by = Standing(
         caller.owner,
         caller.role,
-        connection := _connection(caller),
+        connection,
         connection=connection,
         workspaces=caller.workspaces,
         runner=caller.runner,
@@ -77,11 +82,6 @@ def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: 
     return Speaker(facts.agent_id, by)
 
 
-def _connection(caller: Caller) -> str | None:
-    session = caller.session
-    return f"@{session.key}" if session is not None and session.key else None
-
-
 def choose_workspace(
     facts: HouseFacts, asked: str | None, caller: Caller, *, needed: bool = True
 ) -> str:
@@ -97,9 +97,14 @@ def choose_workspace(
     name = asked or chosen or default
     if not name:
         raise UnknownWorkspace
+    if (name, caller.workspaces) in facts.permitted:
+        return name
     return _permit(facts, name, caller)
 
 
 def _permit(facts: HouseFacts, name: str, caller: Caller) -> str:
     permit_workspace(facts, name, caller.workspaces)
+    if len(facts.permitted) >= MOST_KNOWN:
+        facts.permitted.clear()
+    facts.permitted.add((name, caller.workspaces))
     return name

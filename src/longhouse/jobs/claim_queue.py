@@ -26,6 +26,10 @@ AHEAD = 16
 """How many jobs one read returns; the queries have the same limit."""
 
 
+_ANYONE = Need().route()
+"""The route of jobs that anyone may run."""
+
+
 class Pick(NamedTuple):
     """A job that could be claimed; the smallest is the next one."""
 
@@ -44,10 +48,19 @@ class Queue:
         rows = tx.all(sql.claim_look, runner_id=runner_id)
         first = rows[0]
         self.due_ms: int | None = first["due_ms"]
-        self.leases = runners.RunnerOffers(runner_id, first if first["offers"] else None)
+        self._reader, self._lease = runner_id, first if first["offers"] else None
         route = self._see(rows) if first["n"] is not None else None
         while route != first["last_route"]:
             route = self._see(tx.all(sql.claim_head, route=route))
+
+    @cached_property
+    def leases(self) -> runners.RunnerOffers:
+        """The offers of the runners that claim."""
+        return runners.RunnerOffers(self._reader, self._lease)
+
+    def offers_nothing(self, runner_id: str) -> bool:
+        """Whether the runner is known to have no lease."""
+        return self._lease is None and runner_id == self._reader
 
     def _see(self, rows: list[Row]) -> str:
         """Add the jobs to their routes; returns the last route, which may have more jobs."""
@@ -87,6 +100,8 @@ class Chooser:
         return self._queue.due_ms
 
     def refusal(self, route: str) -> str | None:
+        if route == _ANYONE and self._queue.offers_nothing(self._runner_id):
+            return None
         need = Need.from_route(route)
         return refusal(need, self._runner, self._others if need.prefer else ())
 

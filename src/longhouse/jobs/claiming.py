@@ -73,7 +73,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         n=before["n"],
         runner_id=req.runner_id,
         owner=tx.by.owner,
-        identity=tx.by.identity,
+        identity=tx.by.identity if tx.by.agent else None,
         agent=req.agent_digest,
         now=tx.now_ms,
         seq=seq,

@@ -14,7 +14,19 @@ import msgspec
 
 from longhouse.kernel.trim import Clip, Doc, Drop, Keep, Pop, Trim, apply, clip_text, empty
 
-__all__ = ["PROFILES", "Budget", "Clip", "Drop", "Fitted", "Keep", "Pop", "Profile", "Trim", "fit"]
+__all__ = [
+    "PROFILES",
+    "UNASKED",
+    "Budget",
+    "Clip",
+    "Drop",
+    "Fitted",
+    "Keep",
+    "Pop",
+    "Profile",
+    "Trim",
+    "fit",
+]
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -61,7 +73,7 @@ class Budget(msgspec.Struct, frozen=True):
     ) -> Budget:
         """The requested budget: whatever is over the profile's cap is lowered to it."""
         if max_chars is max_bytes is max_lines is limit is context_budget is None:
-            return _UNASKED[profile]
+            return UNASKED[profile]
         allowed = PROFILES[profile]
         knobs = {"max_chars": max_chars, "context_budget": context_budget, "max_bytes": max_bytes}
         asked = {knob: size for knob, size in knobs.items() if size is not None}
@@ -92,7 +104,8 @@ class Budget(msgspec.Struct, frozen=True):
             yield f"{said}; {most} was used", fix
 
 
-_UNASKED = {name: Budget(max_chars=profile.max_chars) for name, profile in PROFILES.items()}
+UNASKED = {name: Budget(max_chars=profile.max_chars) for name, profile in PROFILES.items()}
+"""The budget of a call that asks for none, by its profile."""
 
 
 def _page(knob: str, most: int) -> str:

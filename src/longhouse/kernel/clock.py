@@ -91,6 +91,14 @@ class Reading(NamedTuple):
         return Reading(self.boot, up_ns, now_ns + max(-most, min(most, ahead)), far_ns, self.anew)
 
 
+class Keeper(Protocol):
+    """Where the processes that share a store leave what the clock said last."""
+
+    def reading(self) -> Reading | None: ...
+
+    def keep(self, reading: Reading, /) -> None: ...
+
+
 class SystemClock:
     """Milliseconds since 1970 that never stand still, and go back only as `Reading` says.
 
@@ -110,6 +118,19 @@ class SystemClock:
             else:
                 self._last = self._last.next(wall_ns, up_ns)
             return self._last.now_ns // 1_000_000
+
+    def tick(self, keeper: Keeper) -> int:
+        """The time now, continued from the reading that another process kept, which it replaces."""
+        kept = keeper.reading()
+        with self._mutex:
+            wall_ns, up_ns = machine.wall_ns(), machine.up_ns()
+            last = self._last
+            if kept is not None and kept != last and _is_ours(kept):
+                last = kept
+            last = last.next(wall_ns, up_ns) if up_ns >= last.up_ns else self._first()
+            self._last = last
+        keeper.keep(last)
+        return last.now_ns // 1_000_000
 
     def resume(self, kept: Reading | None) -> None:
         """Continue from the reading that another process of this machine kept."""

@@ -11,7 +11,7 @@ always empty; it exists only for clients that expect the field.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ from longhouse.kernel.values import Draft, Request, Value
 __all__ = [
     "Action",
     "Answer",
+    "EncodedAnswer",
     "Warned",
     "action_for",
     "actions_for",
@@ -57,35 +58,87 @@ class Warned(Value, frozen=True, kw_only=True):
     recovery: str | None
 
 
+class EncodedAnswer(NamedTuple):
+    """The parts of a plain success, as JSON; the result is encoded once, wherever it goes."""
+
+    intent: str
+    result: bytes
+    actions: bytes
+    context: bytes
+    timestamp: str
+
+    def body(self) -> bytes:
+        """The whole envelope."""
+        return (
+            b'{"success":true,"intent":"%s","result":%s,"refs":null,"actions":%s,"warnings":[],'
+            b'"suggestions":[],"context":%s,"error":null,"timestamp":"%s"}'
+        ) % (
+            self.intent.encode(),
+            self.result,
+            self.actions,
+            self.context,
+            self.timestamp.encode(),
+        )
+
+    def lean(self) -> bytes:
+        """The envelope without its empty fields."""
+        actions = b"" if self.actions == b"[]" else b',"actions":' + self.actions
+        context = b"" if self.context == b"{}" else b',"context":' + self.context
+        return b'{"success":true,"intent":"%s","result":%s%s%s,"timestamp":"%s"}' % (
+            self.intent.encode(),
+            self.result,
+            actions,
+            context,
+            self.timestamp.encode(),
+        )
+
+
 class Answer:
     """A finished answer: the envelope and, for `fmt=lines`, the text sent in its place."""
 
-    __slots__ = ("code", "envelope", "exit_code", "status", "success", "text")
+    __slots__ = ("_encoded", "_envelope", "code", "exit_code", "status", "success", "text")
 
     def __init__(
         self,
-        envelope: dict[str, Any],
+        envelope: dict[str, Any] | EncodedAnswer,
         *,
         text: str | None = None,
         error: LonghouseError | None = None,
     ) -> None:
-        self.envelope = envelope
+        self._envelope: dict[str, Any] | None = None
+        self._encoded: EncodedAnswer | None = None
+        if isinstance(envelope, EncodedAnswer):
+            self._encoded = envelope
+        else:
+            self._envelope = envelope
         self.text = text
         self.success = error is None
         self.code = error.code if error else None
         self.status = error.status if error else 200
         self.exit_code = error.exit_code if error else 0
 
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """The envelope in built-in values."""
+        if self._envelope is None:
+            assert self._encoded is not None
+            self._envelope = msgspec.json.decode(self._encoded.body())
+        return self._envelope
+
     def body(self) -> bytes:
         """The bytes to send: the lines if lines were requested, otherwise the JSON envelope."""
         if self.text is not None:
             return self.text.encode()
+        if self._encoded is not None:
+            return self._encoded.body()
         return msgspec.json.encode(self.envelope)
 
     def lean(self) -> str:
         """The same as text for a model, with empty fields left out."""
         if self.text is not None:
             return self.text
+        if self._encoded is not None:
+            return self._encoded.lean().decode()
         return msgspec.json.encode(without_nothing(self.envelope)).decode()
 
 

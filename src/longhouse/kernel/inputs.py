@@ -88,8 +88,12 @@ def _check(value: Any, where: str, depth: int) -> bool:
                 spend(_AT_ONCE)
             if type(key) is not str:
                 raise _wrong(where, "names that are text", '{"name": "value"}')
-            _check_text(key, where)
-            blank |= _check(inner, f"{where}.{key[:80]}" if where else key[:80], depth + 1)
+            if not key.isascii() or "\x00" in key:
+                _check_text(key, where)
+            if type(inner) is str and inner.isascii() and "\x00" not in inner:  # most are
+                blank |= inner.isspace()
+            elif inner is not None:
+                blank |= _check(inner, f"{where}.{key[:80]}" if where else key[:80], depth + 1)
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
             if index % _AT_ONCE == _AT_ONCE - 1:

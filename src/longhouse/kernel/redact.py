@@ -20,6 +20,7 @@ from longhouse.kernel.secret_shapes import SHAPES, Span, open_from, secret_spans
 __all__ = [
     "HIDDEN",
     "is_suspect",
+    "looks_suspect",
     "mask",
     "open_from",
     "redact",
@@ -87,6 +88,11 @@ None of it hides anything, so what sees through disguises need not be loaded for
 def is_suspect(raw: bytes) -> bool:
     """Whether a serialized answer may hold a secret: rarely a false alarm, never a miss."""
     spend(len(raw))
+    return looks_suspect(raw)
+
+
+def looks_suspect(raw: bytes) -> bool:
+    """The same, without counting the work: for what is short."""
     capitals, lower = raw.translate(None, _NOT_CAPITAL), raw.lower()
     for where, text, stems in (
         (capitals, raw, _CAPITALS),
@@ -98,8 +104,9 @@ def is_suspect(raw: bytes) -> bool:
                 for word in words:
                     if word in text:
                         return True
-    if any(stem in raw and pattern.search(raw) for stem, pattern in _PATTERNS):
-        return True
+    for stem, pattern in _PATTERNS:
+        if stem in raw and pattern.search(raw):
+            return True
     rest = raw
     for harmless in _HARMLESS:
         rest = rest.replace(harmless, b"")

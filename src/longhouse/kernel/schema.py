@@ -22,6 +22,7 @@ __all__ = [
     "args_schema",
     "common_args",
     "decode",
+    "decode_plain",
     "own_schema",
     "required_args",
     "split_common",
@@ -65,6 +66,42 @@ class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 _COMMON = tuple(Common.__struct_fields__)
 _NOTHING_COMMON = Common()
+
+
+_PLAIN = frozenset({"workspace", "agent_id", "fmt", "idempotency_key"})
+"""The common arguments that ask for no size."""
+_SIZES = ("max_chars", "context_budget", "limit")
+
+
+def decode_plain(command: Command, args: dict[str, Any]) -> tuple[Request, Common] | None:
+    """The request and the common arguments of a call as most are; None if it needs a closer look.
+
+    Nothing is refused here: whatever is unusual goes through `split_common` and `decode`.
+    """
+    own_names, required = _names_of(command)
+    own: dict[str, Any] = {}
+    common: dict[str, Any] | None = None
+    for name, item in args.items():
+        if name in own_names:
+            if item is not None or name in required:
+                own[name] = item
+        elif name not in _PLAIN:
+            return None
+        elif item is not None:
+            common = common or {}
+            common[name] = item
+    try:
+        if common is None:
+            return msgspec.convert(own, command.request), _NOTHING_COMMON
+        return msgspec.convert(own, command.request), msgspec.convert(common, Common)
+    except msgspec.ValidationError:
+        return None
+
+
+@cache
+def _names_of(command: Command) -> tuple[frozenset[str], frozenset[str]]:
+    """The arguments that a plain call may have, and those that it must."""
+    return frozenset(command.fields()) - {*_SIZES}, required_args(command)
 
 
 def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], Common]:

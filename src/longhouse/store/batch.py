@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
 from longhouse.store.engine import Lost, PendingQuery, Row
 from longhouse.store.group import Work
-from longhouse.store.sequence import Sequences
+from longhouse.store.sequence import START, Sequences
 from longhouse.store.tx import Asking, Call, Refused, Tx
 
 __all__ = ["Function", "Spoiled", "Write", "result_of", "run_apart", "run_together", "trouble_of"]
@@ -39,9 +39,6 @@ class Write:
         self.function = function
         self.call = call
         self.asks = asks
-
-    def begin(self, sequences: Sequences, shared: dict[type, Any] | None = None) -> Tx:
-        return Tx.to_write(sequences, self.workspace, self.call, shared)
 
 
 class Spoiled(Exception):
@@ -90,8 +87,9 @@ def _ask_together(sequences: Sequences, run: list[Work[Write]]) -> None:
     shared: dict[type, Any] = {}
     waiting: list[tuple[Work[Write], Tx, Asking[Any], PendingQuery]] = []
     for work in run:
-        tx = work.payload.begin(sequences, shared)
-        made = work.payload.function(tx)
+        write = work.payload
+        tx = Tx.to_write(sequences, write.workspace, write.call, shared)
+        made = write.function(tx)
         if not isinstance(made, Generator):
             work.result = made
             continue
@@ -116,7 +114,7 @@ def _run_one(sequences: Sequences, work: Work[Write]) -> None:
     mark = sequences.mark()
     tx: Tx | None = None
     try:
-        tx = work.payload.begin(sequences)
+        tx = Tx.to_write(sequences, work.payload.workspace, work.payload.call)
         work.result = result_of(tx, work.payload.function)
     except Lost:
         raise
@@ -138,12 +136,13 @@ def _undoable(
     A write that is alone in its batch needs no savepoint.
     """
     connection, write = sequences.connection, work.payload
-    mark = sequences.mark()
+    mark = START
     result, trouble = None, None
     if not alone:
+        mark = sequences.mark()
         connection.savepoint()
     try:
-        result = result_of(write.begin(sequences), function)
+        result = result_of(Tx.to_write(sequences, write.workspace, write.call), function)
         if not isinstance(result, Refused):
             if not alone:
                 sequences.write_gathered()  # a row that cannot be written fails this write only

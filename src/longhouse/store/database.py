@@ -27,7 +27,7 @@ from longhouse.store.batch import (
     trouble_of,
 )
 from longhouse.store.engine import Connection, Lost, StoreEngine, StoreFull
-from longhouse.store.group import GroupCommit, Work
+from longhouse.store.group import GroupCommit, LoneThread, Work
 from longhouse.store.sequence import Moved, Sequences, check_guard, sql
 from longhouse.store.tx import Call, Tx
 from longhouse.store.wakeups import Wakeups
@@ -92,7 +92,7 @@ class Database:
         self._known: dict[str, int] = {}
         self._lanes: dict[str, GroupCommit[Write]] = {}
         self._mutex = threading.Lock()
-        self._writers: FairPool | None = None
+        self._writers: FairPool | LoneThread | None = None
         self._readers: dict[str, FairPool] = {}
         self._background: set[Hashable] = set()
         self._lately: dict[tuple[str, str], float] = {}
@@ -130,7 +130,7 @@ class Database:
         may send them together.
         """
         write = Write(workspace, function, call, asks)
-        return self._lane(workspace).run(write, call.by.pays)  # type: ignore[no-any-return]
+        return self._lane(workspace).run(write, call.pays)  # type: ignore[no-any-return]
 
     async def read_async(
         self,
@@ -143,7 +143,7 @@ class Database:
         kind: str = "",
     ) -> T:
         """The same as `read`, without blocking the event loop."""
-        owner = call.by.pays
+        owner = call.pays
         read = partial(self.read, workspace, function, call)
         return await self.apart(owner, read, way, larger=larger, kind=kind)
 
@@ -227,7 +227,7 @@ class Database:
         from asyncio import get_running_loop
 
         write = Write(workspace, function, call, asks)
-        lane, owner = self._lane(workspace), call.by.pays
+        lane, owner = self._lane(workspace), call.pays
         return await lane.submit(write, get_running_loop(), owner)  # type: ignore[no-any-return]
 
     @property
@@ -307,10 +307,7 @@ class Database:
         """Lead a lane on a thread, in turn with the lanes of other owners."""
         with self._mutex:
             if self._writers is None:
-                from longhouse.store.fair import FairPool
-
-                lanes = self.engine.lanes
-                self._writers = FairPool("writer", lanes, LANES_SHARE, MOST_WAITING, alone=lanes)
+                self._writers = _writers(self.engine.lanes)
         self._writers.submit(owner, lead)
 
     def _count(self, owner: str, seconds: float) -> None:
@@ -432,3 +429,12 @@ class Database:
                 return {r["name"]: r["seq"] for r in connection.rows(sql.workspace_seqs, {})}
             finally:
                 connection.rollback()
+
+
+def _writers(lanes: int) -> FairPool | LoneThread:
+    """The threads that lead lanes; a single lane is shared by nobody."""
+    if lanes == 1:
+        return LoneThread("longhouse-writer")
+    from longhouse.store.fair import FairPool
+
+    return FairPool("writer", lanes, LANES_SHARE, MOST_WAITING, alone=lanes)

@@ -17,6 +17,7 @@ from longhouse.store.queries import Query
 __all__ = [
     "CommitSignal",
     "Connection",
+    "Entry",
     "Heard",
     "Lost",
     "Params",
@@ -70,6 +71,18 @@ class PendingQuery:
         return self.rows
 
 
+class Entry(NamedTuple):
+    """What is read when a workspace is locked: its row if it exists, the time, stored answers.
+
+    `ts_ms` is the time of the newest row of its log.
+    """
+
+    row: Row | None
+    now_ms: int
+    ts_ms: int | None
+    answers: list[Row]
+
+
 class Connection(Protocol):
     """One database connection, used by one thread at a time."""
 
@@ -81,8 +94,11 @@ class Connection(Protocol):
     def settle(self) -> None:
         """Send what is queued and wait for all rows."""
 
-    def ask_time(self, workspace: str) -> PendingQuery:
-        """Ask, under the workspace's lock, for the time and the newest log row's (`ts_ms`)."""
+    def enter(self, workspace: str, keys: str | None) -> Entry:
+        """Lock a workspace to write in it, and read what every write needs, in one round trip.
+
+        `keys` is a JSON list of idempotency keys.
+        """
 
     def now_ms(self) -> int:
         """The store's time, cheap and approximate; for reads, which decide nothing."""
@@ -160,6 +176,9 @@ class StoreEngine(Protocol):
 
         A `knock` means that they should look at more than the log.
         """
+
+    def others(self) -> Heard | None:
+        """What other processes have announced, if that is known at once; else None."""
 
     def signal(self) -> CommitSignal:
         """A signal for the commits that other processes announce."""

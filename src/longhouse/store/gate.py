@@ -11,12 +11,13 @@ reach the disk.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 import time
 from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from longhouse.kernel.clock import Reading
 from longhouse.kernel.errors import StoreBusy
@@ -24,14 +25,25 @@ from longhouse.store.engine import CommitSignal, Heard, Lost
 
 __all__ = ["Gate"]
 
+T = TypeVar("T")
+
 _PATIENCE_S = 10.0
-_NAPS_S = (0.000_05, 0.001)
+_NAP_S = 0.000_05
+"""Who is next in line looks this often: until it notices, nobody writes."""
+_FAR_NAP_S = 0.001
+"""The others have as long as the one before them writes."""
+_TRY = LOCK_EX | LOCK_NB
 _READING = struct.Struct("<16sqqq?")
 _COUNTS = struct.Struct("<QQ")
 
 
-class Gate:
-    """One per process and file; the caller makes the threads of one process take turns."""
+class Gate(Generic[T]):
+    """One per process and file; the caller makes the threads of one process take turns.
+
+    Who enters gets what is `held` here.
+    """
+
+    held: T
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,22 +52,32 @@ class Gate:
         self._next = os.open(path.with_suffix(".next"), flags, 0o600)
         self._ours = self._our_knocks = 0
 
-    def __enter__(self) -> None:
-        _lock(self._next)
+    def __enter__(self) -> T:
         try:
-            _lock(self._gate)
-        finally:
-            fcntl.flock(self._next, fcntl.LOCK_UN)
+            flock(self._next, _TRY)
+        except BlockingIOError:
+            _wait(self._next, _FAR_NAP_S)
+        try:
+            flock(self._gate, _TRY)
+        except BlockingIOError:
+            try:
+                _wait(self._gate, _NAP_S)
+            except BaseException:
+                flock(self._next, LOCK_UN)
+                raise
+        flock(self._next, LOCK_UN)
+        return getattr(self, "held", None)  # type: ignore[return-value]
 
     def __exit__(self, *_: object) -> None:
-        fcntl.flock(self._gate, fcntl.LOCK_UN)
+        flock(self._gate, LOCK_UN)
 
     def count_up(self, *, knock: bool = False) -> None:
         """Signal a commit to other processes; call it inside the gate.
 
         A disk that is too full for sixteen bytes has room again after the next checkpoint.
         """
-        commits, knocks = self._counts()
+        kept = os.pread(self._gate, _COUNTS.size, 0)
+        commits, knocks = _COUNTS.unpack(kept) if len(kept) == _COUNTS.size else (0, 0)
         with suppress(OSError):
             os.pwrite(self._gate, _COUNTS.pack(commits + 1, knocks + knock), 0)
             self._ours += 1
@@ -63,13 +85,9 @@ class Gate:
 
     def others(self) -> Heard:
         """The commits and knocks of other processes, from an arbitrary start."""
-        commits, knocks = self._counts()
-        return Heard(commits - self._ours, knocks - self._our_knocks)
-
-    def _counts(self) -> tuple[int, int]:
         kept = os.pread(self._gate, _COUNTS.size, 0)
-        commits, knocks = _COUNTS.unpack(kept.ljust(_COUNTS.size, b"\0"))
-        return commits, knocks
+        commits, knocks = _COUNTS.unpack(kept) if len(kept) == _COUNTS.size else (0, 0)
+        return Heard(commits - self._ours, knocks - self._our_knocks)
 
     def reading(self) -> Reading | None:
         """What the clock said at the last write; call it inside the gate."""
@@ -95,18 +113,14 @@ class Gate:
         os.close(self._next)
 
 
-def _lock(fd: int) -> None:
-    """Take a lock; if its holder hangs, give up with StoreBusy after `_PATIENCE_S`."""
-    deadline, (nap, longest) = 0.0, _NAPS_S
+def _wait(fd: int, longest_s: float) -> None:
+    """Wait for a lock; if its holder hangs, give up with StoreBusy after `_PATIENCE_S`."""
+    deadline, nap_s = time.monotonic() + _PATIENCE_S, _NAP_S
     while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            now = time.monotonic()
-            deadline = deadline or now + _PATIENCE_S
-            if now >= deadline:
-                raise Lost(StoreBusy("another process has held the store for too long")) from None
-            time.sleep(nap)
-            nap = min(nap * 1.2, longest)
-        else:
+        time.sleep(nap_s)
+        with suppress(BlockingIOError):
+            flock(fd, _TRY)
             return
+        if time.monotonic() >= deadline:
+            raise Lost(StoreBusy("another process has held the store for too long")) from None
+        nap_s = min(nap_s * 1.2, longest_s)

@@ -24,6 +24,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from longhouse.kernel.errors import OutcomeUnknown, StoreBusy, StoreError
@@ -31,7 +32,7 @@ from longhouse.kernel.errors import OutcomeUnknown, StoreBusy, StoreError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["GroupCommit", "Work"]
+__all__ = ["GroupCommit", "LoneThread", "Work"]
 
 T = TypeVar("T")
 
@@ -282,6 +283,33 @@ class GroupCommit(Generic[T]):
             self._start(owner, lead)
         except RuntimeError:  # no thread can be started; the executor may still run it later
             lead()
+
+
+class LoneThread:
+    """Runs one piece of work after another on a thread that starts with the first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, _owner: str, work: Callable[[], None]) -> None:
+        self._queue.put(work)
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def close(self) -> None:
+        """Finish what is queued."""
+        self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while work := self._queue.get():
+            with suppress(Exception):  # its callers have been told
+                work()
 
 
 def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:

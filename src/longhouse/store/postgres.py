@@ -166,6 +166,9 @@ class PostgresEngine:
         self._knocked = self._knocked or knock
         self._bell.ring()
 
+    def others(self) -> None:
+        """Notifications take their time."""
+
     def signal(self) -> CommitSignal:
         return _Listener(self._connect())
 

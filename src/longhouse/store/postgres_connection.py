@@ -31,9 +31,10 @@ from longhouse.kernel.errors import (
     StoreError,
     StoreUnusable,
 )
-from longhouse.store.engine import Lost, Params, PendingQuery, Row, StoreFull
-from longhouse.store.postgres_values import dump, loader
+from longhouse.store.engine import Entry, Lost, Params, PendingQuery, Row, StoreFull
+from longhouse.store.postgres_values import Column, columns_of, dump, rows_of
 from longhouse.store.queries import Query
+from longhouse.store.sequence import sql
 
 __all__ = [
     "ANSWER_S",
@@ -45,7 +46,6 @@ __all__ = [
     "statement_error",
 ]
 
-Column = tuple[int, str, Callable[[bytes], Any]]
 Values = list[bytes | None]
 Owed = tuple[Query, Values, PendingQuery | None]
 
@@ -174,9 +174,14 @@ class PostgresConnection:
             owed, self._owed = self._owed, []
             self._sent(owed)
 
-    def ask_time(self, workspace: str) -> PendingQuery:
-        self._time = self.ask(_TIME, {"name": workspace})
-        return self._time
+    def enter(self, workspace: str, keys: str | None) -> Entry:
+        params = {"name": workspace, "keys": keys}
+        locked, self._time = self.ask(sql.workspace_lock, params), self.ask(_TIME, params)
+        stored = self.ask(sql.idempotency_of, params) if keys else PendingQuery([])
+        now = self._time
+        self.settle()
+        row, at = next(iter(locked.result), None), now.result[0]
+        return Entry(row, at["now_ms"], at["ts_ms"], stored.result)
 
     def now_ms(self) -> int:
         now_ms = self._clock.now_ms()
@@ -249,7 +254,7 @@ class PostgresConnection:
             result = self._last_result(answer_s or ANSWER_S)
         except psycopg.Error as error:
             raise statement_error(error, self.db) from error
-        return _rows(result, _columns(result))
+        return rows_of(result, columns_of(result))
 
     def blocks(self, query: Query, params: Params) -> list[bytes]:
         """The rows of a query with one column of bytes, unconverted."""
@@ -318,8 +323,8 @@ class PostgresConnection:
         text = query.postgres.text
         columns = self.db.columns.get(text)
         if columns is None:
-            columns = self.db.columns[text] = _columns(result)
-        return _rows(result, columns)
+            columns = self.db.columns[text] = columns_of(result)
+        return rows_of(result, columns)
 
     def _pay(self, query: Query, values: Values) -> PGresult:
         """Send the queue and this statement in one round trip; returns the statement's result."""
@@ -439,24 +444,6 @@ class PostgresConnection:
 
 def _values(query: Query, params: Params) -> Values:
     return [dump(params[name]) for name in query.postgres.names]
-
-
-def _columns(result: PGresult) -> list[Column]:
-    return [
-        (index, (result.fname(index) or b"").decode(), loader(result.ftype(index)))
-        for index in range(result.nfields)
-    ]
-
-
-def _rows(result: PGresult, columns: list[Column]) -> list[Row]:
-    value = result.get_value
-    return [
-        {
-            name: None if (data := value(row, index)) is None else load(data)
-            for index, name, load in columns
-        }
-        for row in range(result.ntuples)
-    ]
 
 
 def _check(result: PGresult) -> None:

@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from longhouse.kernel.errors import InvalidInput
+from psycopg.pq.abc import PGresult
 
-__all__ = ["dump", "loader"]
+from longhouse.kernel.errors import InvalidInput
+from longhouse.store.engine import Row
+
+__all__ = ["Column", "columns_of", "dump", "loader", "rows_of"]
+
+Column = tuple[int, str, Callable[[bytes], Any]]
 
 _BOOL, _BYTES, _NUMERIC, _WHOLE = 16, 17, 1700, (20, 21, 23)
 
@@ -39,3 +44,21 @@ _LOADERS: dict[int, Callable[[bytes], Any]] = {
     _BYTES: lambda data: bytes.fromhex(data[2:].decode()),
     _BOOL: lambda data: int(data == b"t"),
 }
+
+
+def columns_of(result: PGresult) -> list[Column]:
+    return [
+        (index, (result.fname(index) or b"").decode(), loader(result.ftype(index)))
+        for index in range(result.nfields)
+    ]
+
+
+def rows_of(result: PGresult, columns: list[Column]) -> list[Row]:
+    value = result.get_value
+    return [
+        {
+            name: None if (data := value(row, index)) is None else load(data)
+            for index, name, load in columns
+        }
+        for row in range(result.ntuples)
+    ]

@@ -1,5 +1,6 @@
 -- name: workspace_lock
--- differs because the row lock is what serializes the writers of one workspace.
+-- differs because the row lock is what serializes the writers of one workspace, and the log is read
+-- under it, in a statement of its own.
 SELECT ws, seq, project_guard FROM workspaces WHERE name = :name FOR UPDATE
 
 -- name: workspaces_count_alone

@@ -57,8 +57,10 @@ SELECT :name AS name
 SELECT count(*) AS n FROM counters WHERE name = :name
 
 -- name: workspace_lock
--- Enter a workspace to write: lock its row until commit, and read its sequence.
-SELECT ws, seq, project_guard FROM workspaces WHERE name = :name
+-- Enter a workspace to write: read its sequence and the time of its newest log row.
+SELECT ws, seq, project_guard,
+    (SELECT ts_ms FROM log WHERE log.ws = workspaces.ws ORDER BY log.seq DESC LIMIT 1) AS ts_ms
+FROM workspaces WHERE name = :name
 
 -- name: seq_store
 -- Write the sequence back, once per commit.
@@ -89,11 +91,6 @@ ON CONFLICT (ws, name) DO UPDATE SET value = excluded.value
 -- One row per mutation, in the same transaction as its projection.
 INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data, span)
 VALUES (:ws, :seq, :ts_ms, :stream, :subject, :kind, :actor, :data, :span)
-
--- name: log_newest
--- The time of the newest row, in a workspace that may not exist yet.
-SELECT ts_ms FROM log WHERE ws = (SELECT ws FROM workspaces WHERE name = :name)
-ORDER BY seq DESC LIMIT 1
 
 -- name: log_after
 -- A page of the log for readers that follow it.
@@ -166,7 +163,7 @@ VALUES (:token_id, :digest, :role, :name, :client, :now, :workspaces, :expires_a
 
 -- name: token_by_digest
 -- The valid token that a caller presented.
-SELECT token_id, role, name, client, workspaces, runner FROM tokens
+SELECT token_id, role, name, client, workspaces, runner, expires_at_ms FROM tokens
 WHERE digest = :digest AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 

@@ -15,10 +15,10 @@ import msgspec
 
 from longhouse.kernel.errors import ProjectGuardMismatch
 from longhouse.kernel.refs import check_workspace
-from longhouse.store.engine import Connection, PendingQuery, Row
+from longhouse.store.engine import Connection, Row
 from longhouse.store.queries import Queries
 
-__all__ = ["Mark", "Moved", "Sequence", "Sequences", "check_guard", "sql"]
+__all__ = ["START", "Mark", "Moved", "Sequence", "Sequences", "check_guard", "sql"]
 
 sql = Queries("longhouse.store")
 
@@ -38,11 +38,6 @@ class Sequence:
         self.counters: dict[str, int] = {}
         self.answers: dict[str, Row] = {}
         """The stored answers to the batch's keys."""
-
-    def take(self, count: int = 1) -> int:
-        """Allocate `count` numbers and return the first."""
-        self.at += count
-        return self.at - count + 1
 
 
 class Moved(NamedTuple):
@@ -64,7 +59,7 @@ class Mark(NamedTuple):
     knocked: int
 
 
-_START = Mark({}, 0, 0, 0)
+START = Mark({}, 0, 0, 0)
 
 
 class Sequences:
@@ -74,15 +69,15 @@ class Sequences:
     """
 
     __slots__ = (
-        "_answered",
-        "_answers",
-        "_entered",
         "_guard",
         "_keys",
-        "_log",
-        "_logged",
+        "_written",
+        "_written_answers",
+        "answered",
         "connection",
+        "entered",
         "knocks",
+        "logged",
         "made",
     )
 
@@ -95,27 +90,12 @@ class Sequences:
         """The workspaces and keys to announce after the commit, since they are not in the log."""
         self._guard = guard
         self._keys = keys
-        self._entered: dict[str, Sequence] = {}
-        self._log: list[Row] = []
-        self._logged = 0
-        self._answers: list[Row] = []
-        self._answered = 0
-
-    def enter(self, workspace: str) -> Sequence:
-        """The workspace, locked until commit; it is created on first use."""
-        entered = self._entered.get(workspace)
-        if entered is None:
-            entered = self._enter(workspace)
-            self._entered[workspace] = entered
-        return entered
-
-    def log(self, row: Row) -> None:
-        """Collect a row for the log."""
-        self._log.append(row)
-
-    def answer(self, row: Row) -> None:
-        """Collect the answer to a key."""
-        self._answers.append(row)
+        self.entered: dict[str, Sequence] = {}
+        self.logged: list[Row] = []
+        """The rows for the log; they are written before the next statement that is about it."""
+        self.answered: list[Row] = []
+        """The answers to keys."""
+        self._written = self._written_answers = 0
 
     def counting(self, name: str) -> int:
         """How many of the entered workspaces have a value of this counter that is not stored."""
@@ -123,70 +103,71 @@ class Sequences:
 
     def write_log(self) -> bool:
         """Write the log rows collected so far; returns whether there were any."""
-        rows = self._log[self._logged :]
+        rows = self.logged[self._written :]
         if rows:
             self.connection.many(sql.log_append, rows)
-            self._logged = len(self._log)
+            self._written = len(self.logged)
         return bool(rows)
 
     def write_gathered(self) -> None:
         """Write the log rows and answers collected so far."""
-        self.write_log()
-        if self._answered < len(self._answers):
-            self.connection.many(sql.idempotency_put, self._answers[self._answered :])
-            self._answered = len(self._answers)
+        if self._written < len(self.logged):
+            self.write_log()
+        if self._written_answers < len(self.answered):
+            self.connection.many(sql.idempotency_put, self.answered[self._written_answers :])
+            self._written_answers = len(self.answered)
 
     def mark(self) -> Mark:
         entered = {
             name: (one, one.at, one.ts_ms, one.counters.copy(), one.answers.copy())
-            for name, one in self._entered.items()
+            for name, one in self.entered.items()
         }
-        return Mark(entered, len(self._log), len(self._answers), len(self.knocks))
+        return Mark(entered, len(self.logged), len(self.answered), len(self.knocks))
 
-    def undo(self, mark: Mark = _START) -> None:
+    def undo(self, mark: Mark = START) -> None:
         """Go back to the mark, or to the start; workspaces entered since then are unlocked."""
-        self._entered = {}
+        self.entered = {}
         for name, (one, at, ts_ms, counters, answers) in mark.entered.items():
             one.at, one.ts_ms, one.counters, one.answers = at, ts_ms, counters, answers
-            self._entered[name] = one
-        del self._log[mark.logged :]
-        del self._answers[mark.answered :]
+            self.entered[name] = one
+        del self.logged[mark.logged :]
+        del self.answered[mark.answered :]
         del self.knocks[mark.knocked :]
-        self._logged = min(self._logged, mark.logged)
-        self._answered = min(self._answered, mark.answered)
+        self._written = min(self._written, mark.logged)
+        self._written_answers = min(self._written_answers, mark.answered)
 
     def store(self) -> dict[str, Moved]:
         """Write everything that changed; returns the workspaces that moved."""
         self.write_gathered()
         moved: dict[str, Moved] = {}
-        for name, one in self._entered.items():
+        for name, one in self.entered.items():
             for counter, value in one.counters.items():
                 row = {"ws": one.ws, "name": counter, "value": value}
                 self.connection.run(sql.counter_store, row)
             if one.at != one.stored:
                 self.connection.run(sql.seq_store, {"ws": one.ws, "seq": one.at})
-                rows = [row for row in self._log if row["ws"] == one.ws]
-                known = sum(row["span"] for row in rows) == one.at - one.stored
-                moved[name] = Moved(one.at, rows if known else None)
+                rows, left = self.logged, one.at - one.stored
+                if len(self.entered) > 1:
+                    rows = [row for row in rows if row["ws"] == one.ws]
+                for logged in rows:
+                    left -= logged["span"]
+                moved[name] = Moved(one.at, None if left else rows)
         return moved
 
-    def _enter(self, workspace: str) -> Sequence:
-        connection, name = self.connection, {"name": workspace}
-        locked = connection.ask(sql.workspace_lock, name)
-        time = connection.ask_time(workspace)
-        answers = PendingQuery([])
-        if keys := self._keys.get(workspace):
-            listed = msgspec.json.encode(sorted(keys)).decode()
-            answers = connection.ask(sql.idempotency_of, {**name, "keys": listed})
-        connection.settle()
-        now_ms, ts_ms = time.result[0]["now_ms"], time.result[0]["ts_ms"]
-        if not locked.result:
+    def enter(self, workspace: str) -> Sequence:
+        """The workspace, locked until commit; it is created on first use."""
+        keys = self._keys.get(workspace)
+        listed = msgspec.json.encode(sorted(keys)).decode() if keys else None
+        row, now_ms, ts_ms, answers = self.connection.enter(workspace, listed)
+        if row is None:
             self._make(workspace, now_ms)
-            return self._enter(workspace)
-        row = locked.result[0]
-        check_guard(workspace, row["project_guard"], self._guard)
+            return self.enter(workspace)
+        if row["project_guard"] != self._guard:
+            check_guard(workspace, row["project_guard"], self._guard)
         entered = Sequence(row["ws"], row["seq"], now_ms, ts_ms or 0)
-        entered.answers = {one["key"]: one for one in answers.result}
+        if answers:
+            entered.answers = {one["key"]: one for one in answers}
+        self.entered[workspace] = entered
         return entered
 
     def _make(self, workspace: str, now_ms: int) -> None:

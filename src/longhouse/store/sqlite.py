@@ -26,7 +26,16 @@ from longhouse.kernel.errors import (
     StoreUnusable,
 )
 from longhouse.store import migrate
-from longhouse.store.engine import CommitSignal, Heard, Lost, Params, PendingQuery, Row, StoreFull
+from longhouse.store.engine import (
+    CommitSignal,
+    Entry,
+    Heard,
+    Lost,
+    Params,
+    PendingQuery,
+    Row,
+    StoreFull,
+)
 from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
 from longhouse.store.sequence import sql
@@ -57,7 +66,9 @@ class SqliteConnection:
 
     __slots__ = ("_allowance", "_clock", "_execute", "_gate", "_names", "db")
 
-    def __init__(self, db: apsw.Connection, clock: SystemClock, gate: Gate) -> None:
+    def __init__(
+        self, db: apsw.Connection, clock: SystemClock, gate: Gate[SqliteConnection]
+    ) -> None:
         self.db = db
         self._clock = clock
         self._gate = gate
@@ -120,13 +131,14 @@ class SqliteConnection:
     def settle(self) -> None:
         """Nothing to do: `ask` runs its statement immediately."""
 
-    def ask_time(self, workspace: str) -> PendingQuery:
-        newest = self.rows(sql.log_newest, {"name": workspace})
-        ts_ms = newest[0]["ts_ms"] if newest else None
-        self._clock.resume(self._gate.reading())
-        now_ms = self._clock.now_ms()
-        self._gate.keep(self._clock.last)
-        return PendingQuery([{"now_ms": now_ms, "ts_ms": ts_ms}])
+    def enter(self, workspace: str, keys: str | None) -> Entry:
+        name = {"name": workspace, "keys": keys}
+        rows = self.rows(sql.workspace_lock, name)
+        now_ms = self._clock.tick(self._gate)
+        if not rows:
+            return Entry(None, now_ms, None, [])
+        answers = [] if keys is None else self.rows(sql.idempotency_of, name)
+        return Entry(rows[0], now_ms, rows[0]["ts_ms"], answers)
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
@@ -152,16 +164,18 @@ class SqliteConnection:
             raise statement_error(error) from error
 
     def begin(self, *, write: bool) -> None:
-        self.script("BEGIN IMMEDIATE" if write else "BEGIN")
+        try:
+            self._execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        except apsw.Error as error:
+            raise statement_error(error) from error
 
     def commit(self) -> None:
         try:
-            self.script("COMMIT")
-        except Lost as lost:
-            failed = getattr(lost.__cause__, "extendedresult", None)
-            if failed == apsw.SQLITE_IOERR_FSYNC:  # it may be on disk anyway
-                raise Lost(OutcomeUnknown()) from lost
-            raise
+            self._execute("COMMIT")
+        except apsw.Error as error:
+            if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_FSYNC:
+                raise Lost(OutcomeUnknown()) from error  # it may be on disk anyway
+            raise statement_error(error) from error
 
     def rollback(self) -> None:
         if self.db.in_transaction:
@@ -178,23 +192,6 @@ class SqliteConnection:
         self.script("ROLLBACK TO work; RELEASE work")
 
 
-class _Turn:
-    """One turn of the writer through the gate; every write transaction takes one."""
-
-    __slots__ = ("_connection", "_gate")
-
-    def __init__(self, gate: Gate, connection: SqliteConnection) -> None:
-        self._gate = gate
-        self._connection = connection
-
-    def __enter__(self) -> SqliteConnection:
-        self._gate.__enter__()
-        return self._connection
-
-    def __exit__(self, *_: object) -> None:
-        self._gate.__exit__()
-
-
 class SqliteEngine:
     """One store in one file; an earlier `schema` is used only to import an old export."""
 
@@ -209,13 +206,13 @@ class SqliteEngine:
         self._readers: deque[SqliteConnection] = deque()
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._gate = Gate(path.with_suffix(".lock"))
+            self._gate = Gate[SqliteConnection](path.with_suffix(".lock"))
         except OSError as error:
             raise StoreUnusable.folder(path.parent, error) from error
         try:
             with self._gate:
                 self.clock.resume(self._gate.reading())
-                self._writer = self._open()
+                self._gate.held = self._writer = self._open()
         except OSError as error:
             self._gate.close()
             raise StoreUnusable.folder(path, error) from error
@@ -238,8 +235,9 @@ class SqliteEngine:
     def lane(self, workspace: str) -> str:  # noqa: ARG002
         return ""
 
-    def writer(self, lane: str = "") -> _Turn:  # noqa: ARG002
-        return _Turn(self._gate, self._writer)
+    def writer(self, lane: str = "") -> Gate[SqliteConnection]:  # noqa: ARG002
+        """A turn through the gate; every write transaction takes one."""
+        return self._gate
 
     @contextmanager
     def reader(self) -> Iterator[SqliteConnection]:

@@ -107,7 +107,7 @@ class Call:
     idempotency key.
     """
 
-    __slots__ = ("actor", "by", "facts", "ids", "key", "now_ms", "session")
+    __slots__ = ("actor", "by", "facts", "ids", "key", "now_ms", "pays", "session")
 
     def __init__(
         self,
@@ -119,6 +119,7 @@ class Call:
         facts: Any = None,
         session: Any = None,
         key: str | None = None,
+        pays: str | None = None,
     ) -> None:
         self.now_ms = now_ms
         self.ids = ids
@@ -127,6 +128,7 @@ class Call:
         self.facts = facts
         self.session = session
         self.key = key
+        self.pays = pays or by.pays
 
     def at(self, now_ms: int | None) -> Call:
         """The same call at another time."""
@@ -138,6 +140,7 @@ class Call:
             by=self.by,
             facts=self.facts,
             session=self.session,
+            pays=self.pays,
         )
 
 
@@ -210,7 +213,7 @@ class Tx:
         shared: dict[type, Any] | None = None,
     ) -> Tx:
         """A write transaction, which enters the workspace."""
-        sequence = sequences.enter(workspace)
+        sequence = sequences.entered.get(workspace) or sequences.enter(workspace)
         return cls(
             sequences.connection,
             call,
@@ -247,11 +250,17 @@ class Tx:
 
     def all(self, query: Query, **params: Any) -> list[Row]:
         """Every row; `:ws` is bound automatically."""
-        return self.answer(self.ask(query, **params))
+        params["ws"] = self.ws
+        if query.about_log:
+            self._about_to(query)
+        return self._rows(query, params)
 
     def one(self, query: Query, **params: Any) -> Row | None:
         """The first row, if any; for a conditional write, None means that it did not happen."""
-        rows = self.all(query, **params)
+        params["ws"] = self.ws
+        if query.about_log:
+            self._about_to(query)
+        rows = self._rows(query, params)
         return rows[0] if rows else None
 
     def value(self, query: Query, **params: Any) -> Any:
@@ -262,29 +271,33 @@ class Tx:
     def ask(self, query: Query, **params: Any) -> Question:
         """A statement to yield, or to pass to `answer`."""
         params["ws"] = self.ws
-        self._about_to(query)
+        if query.about_log:
+            self._about_to(query)
         return Question(query, params)
 
     def answer(self, question: Question) -> list[Row]:
         """Run one statement and return its rows."""
-        return self.answers([question])[0]
+        return self._rows(*question)
+
+    def _rows(self, query: Query, params: dict[str, Any]) -> list[Row]:
+        dirty, self.dirty = self.dirty, True  # a failed statement affects more than this call
+        rows = self._connection.rows(query, params)
+        self.dirty = dirty or query.writes
+        return rows
 
     def answers(self, questions: Several[Question]) -> list[list[Row]]:
         """Run several statements in one round trip and return their rows."""
-        dirty, self.dirty = self.dirty, True  # a failed statement affects more than this call
-        if len(questions) == 1:
-            answers = [self._connection.rows(*questions[0])]
-        else:
-            asked = [self._connection.ask(*question) for question in questions]
-            self._connection.settle()
-            answers = [one.result for one in asked]
+        dirty, self.dirty = self.dirty, True  # as in `_rows`
+        asked = [self._connection.ask(*question) for question in questions]
+        self._connection.settle()
         self.dirty = dirty or any(question.query.writes for question in questions)
-        return answers
+        return [one.result for one in asked]
 
     def run(self, query: Query, **params: Any) -> None:
         """Run a statement and discard its rows."""
         params["ws"] = self.ws
-        self._about_to(query)
+        if query.about_log:
+            self._about_to(query)
         self.dirty = True
         self._connection.run(query, params)
 
@@ -296,7 +309,9 @@ class Tx:
 
     def seqs(self, count: int) -> int:
         """Allocate `count` consecutive numbers and return the first."""
-        return self._writing().take(count)
+        sequence = self._sequence or self._writing()
+        sequence.at += count
+        return sequence.at - count + 1
 
     def append(
         self,
@@ -312,11 +327,13 @@ class Tx:
 
         The row accounts for the `span` consecutive seqs that end with it.
         """
-        sequence = self._writing()
-        seq = sequence.take() if seq is None else seq
-        sequence.ts_ms = self.ts_ms
+        sequence = self._sequence or self._writing()
+        if seq is None:
+            seq = sequence.at = sequence.at + 1
+        if self.now_ms > sequence.ts_ms:
+            sequence.ts_ms = self.now_ms
         assert self._sequences is not None
-        self._sequences.log(
+        self._sequences.logged.append(
             {
                 "ws": self.ws,
                 "seq": seq,
@@ -334,7 +351,8 @@ class Tx:
     @property
     def ts_ms(self) -> int:
         """The time of the next log row: now, but never before the newest row."""
-        return max(self.now_ms, self._writing().ts_ms)
+        newest = (self._sequence or self._writing()).ts_ms
+        return max(self.now_ms, newest)
 
     def count(self, name: str, step: int = 1) -> int:
         """Increment the workspace's counter and return it."""
@@ -357,15 +375,15 @@ class Tx:
 
     def remembered(self, key: str) -> Row | None:
         """The stored answer to this key, which must be the call's own."""
-        return self._writing().answers.get(key)
+        return (self._sequence or self._writing()).answers.get(key)
 
     def remember(self, key: str, cmd: str, digest: str, answer: str) -> None:
         """Store the answer to the call's key, atomically with the call's writes."""
         row = {"ws": self.ws, "key": key, "cmd": cmd, "digest": digest, "answer": answer}
         row["ts_ms"] = self.now_ms
-        self._writing().answers[key] = row
+        (self._sequence or self._writing()).answers[key] = row
         assert self._sequences is not None
-        self._sequences.answer(row)
+        self._sequences.answered.append(row)
 
     def remember_anew(self, key: str, answer: str) -> None:
         """Replace the stored answer to a key."""

@@ -252,12 +252,15 @@ class BridgeLoop:
             return  # it was just canceled
         try:
             exchange.receive()
+            done = exchange.done
             if exchange.streams:
                 for event in exchange.events():
                     self._pass_on(exchange, request, event.data.encode())
-            elif exchange.done:
+            elif done:
                 self._pass_on(exchange, request, exchange.reply().body)
-            if exchange.done and not request.answered:
+            if not done:
+                return
+            if not request.answered:
                 raise Unreachable("the stream ended before the answer")
         except Unreachable:
             self._forget(exchange)
@@ -265,7 +268,7 @@ class BridgeLoop:
             self._lost()
             self._again(request)
             return
-        if exchange.done and exchange in self._sent:
+        if exchange in self._sent:
             self._forget(exchange)
             if self._link is not None:
                 self._link.wire.release(exchange)
@@ -282,10 +285,11 @@ class BridgeLoop:
         self._refuse(request, request.given_up(trouble))
 
     def _pass_on(self, exchange: Exchange, request: SentRequest, data: bytes) -> None:
-        as_it_is = request.modern and exchange.status == 200 and not exchange.streams
+        status, streams = exchange.status, exchange.streams
+        as_it_is = request.modern and status == 200 and not streams
         message = None if as_it_is else parsed(data)
-        request.answered = not exchange.streams or (message is not None and "id" in message)
-        if exchange.status == 401 and not request.denied:
+        request.answered = not streams or (message is not None and "id" in message)
+        if status == 401 and not request.denied:
             # The next search finds out whether the token was revoked or the store is another one.
             request.denied = self._search.refused = True
             self._lost()
@@ -295,8 +299,8 @@ class BridgeLoop:
         elif message is not None:
             self._write(translated(message))
         else:
-            self._write_refused(request, exchange.status, data)
-        if request.method == "tools/call" and exchange.status == 200:
+            self._write_refused(request, status, data)
+        if request.method == "tools/call" and status == 200:
             self._notice(request, data)
 
     def _notice(self, request: SentRequest, data: bytes) -> None:

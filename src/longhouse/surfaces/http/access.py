@@ -10,11 +10,9 @@ row in the token table: its token is valid as long as the claim that named it.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
-import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import anyio
@@ -22,7 +20,7 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhouse.desk import digest_of, workspaces_of
+from longhouse.desk import TOKENS, digest_of, workspaces_of
 from longhouse.dispatch import Caller, Turns
 from longhouse.house import House
 from longhouse.jobs import claim_of_agent
@@ -35,10 +33,10 @@ from longhouse.kernel.errors import (
 from longhouse.kernel.registry import Role
 from longhouse.kernel.standing import PERSON
 from longhouse.store.database import CHECKS, HOUSE
+from longhouse.store.engine import Heard, Row
 from longhouse.store.tx import Call, Tx, sql
+from longhouse.surfaces.http.hosts import Hosts, is_loopback
 from longhouse.surfaces.http.responses import (
-    HostNotAllowed,
-    OriginNotAllowed,
     RepeatedHeader,
     respond,
 )
@@ -72,6 +70,8 @@ KNOCK_S = 0.000_2
 """About what a connection costs the loop outside all turns; those without a token open many."""
 MOST_KNOWN = 4_096
 NAME_CHARS = 200
+TRUSTED_S = 1.0
+"""After this a token is read again: a process that was killed may have told nobody of its write."""
 WATCH_S = 0.4
 """How often the tokens of open streams and waits are checked: they end within a second."""
 
@@ -95,13 +95,6 @@ def owner_of(scope: Scope) -> str:
     """The id of the token that a request came with, which is not a secret; '' on open paths."""
     owner: str = scope.get(_OWNER, "")
     return owner
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Identity(NamedTuple):
@@ -152,38 +145,58 @@ class Identity(NamedTuple):
         )
 
 
+class _Known(NamedTuple):
+    """What was read about a token, and until when it counts without reading it again."""
+
+    identity: Identity
+    expires_at_ms: int | None
+    others: Heard
+    read_at: float
+
+
 class Tokens:
-    """The tokens that this server accepts: its own and those in the store."""
+    """The tokens that this server accepts: its own and those in the store.
+
+    What was read about a token is used again while nobody but this process has written, and this
+    process has revoked none: a revocation counts at once. Where others' writes are not known at
+    once (PostgreSQL), each request reads it.
+    """
 
     def __init__(self, house: House, *own: str | None) -> None:
         self._house = house
         self._own = [digest_of(token) for token in own if token]
-        self._known: dict[str, str] = {}
+        self.owners: dict[str, str] = {}
         """Who pays for each token that was valid at its last use, by digest."""
+        self._read: dict[str, _Known] = {}
+        self._revocations = 0
+        house.db.wakeups.listen_for_knocks(self._hear)
 
     def last_owner(self, authorization: str | None) -> str:
         """Whose turn a request takes: the owner of its token if that was valid before, or NOBODY.
 
         So tokens that somebody invents get one turn together, not one each. This permits nothing.
         """
-        digest = _digest_in(authorization)
-        return NOBODY if digest is None else self._known.get(digest, NOBODY)
+        digest = digest_in(authorization)
+        return NOBODY if digest is None else self.owners.get(digest, NOBODY)
 
     async def identify(self, authorization: str | None) -> Identity:
-        """The token's identity; every other header value is refused in the same way."""
-        digest = _digest_in(authorization)
+        """The identity of a token; every other header value is refused in the same way."""
+        return await self.identify_digest(digest_in(authorization))
+
+    async def identify_digest(self, digest: str | None) -> Identity:
+        """The same by the token's digest."""
         if digest is None:
             raise Unauthenticated
         if any(hmac.compare_digest(digest, own) for own in self._own):
             found: Identity | None = Identity(PERSON, Role.OPERATOR)
         else:
-            found = await self._find(digest)
+            found = self._remembered(digest) or await self._find(digest)
         if found is None:
-            self._known.pop(digest, None)
+            self.owners.pop(digest, None)
             raise Unauthenticated("this token is unknown, was revoked, or has expired")
-        if len(self._known) >= MOST_KNOWN and digest not in self._known:
-            self._known.clear()
-        self._known[digest] = found.pays
+        if len(self.owners) >= MOST_KNOWN and digest not in self.owners:
+            self.owners.clear()
+        self.owners[digest] = found.pays
         return found
 
     async def ended(self, identities: set[Identity]) -> set[Identity]:
@@ -196,18 +209,43 @@ class Tokens:
         return await db.apart(HOUSE, lambda: db.read("", look, call), CHECKS)
 
     async def _find(self, digest: str) -> Identity | None:
-        """The token's identity, never behind anyone's reads: one indexed row, or a thread for it.
-
-        It is read from the store each time, so that a revocation counts at once in all processes.
-        """
+        """The token's identity, never behind anyone's reads: one indexed row, or a thread."""
         db, call = self._house.db, self._call()
 
         def find() -> Identity | None:
             return db.read("", lambda tx: _owner(tx, digest), call)
 
-        if db.engine.local:
+        others = db.engine.others()
+        if others is None:
+            return await db.apart(self.owners.get(digest, NOBODY), find, CHECKS)
+        revocations, read_at = self._revocations, time.monotonic()
+        row = db.read("", lambda tx: _token(tx, digest), call)
+        if row is None:
             return find()
-        return await db.apart(self._known.get(digest, NOBODY), find, CHECKS)
+        known = _Known(_identity(row, digest), row["expires_at_ms"], others, read_at)
+        if revocations == self._revocations:
+            if len(self._read) >= MOST_KNOWN:
+                self._read.clear()
+            self._read[digest] = known
+        return known.identity
+
+    def _remembered(self, digest: str) -> Identity | None:
+        """The token's identity, if nothing can have changed since it was read."""
+        known = self._read.get(digest)
+        if known is None or known.others != self._house.db.engine.others():
+            return None
+        if time.monotonic() - known.read_at > TRUSTED_S:
+            return None
+        ends = known.expires_at_ms
+        if ends is not None and ends <= self._house.dispatcher.clock.now_ms():
+            return None
+        return known.identity
+
+    def _hear(self, _workspace: str | None, keys: Collection[str] | None) -> None:
+        """In the thread that committed."""
+        if keys is None or TOKENS in keys:
+            self._revocations += 1
+            self._read = {}
 
     def any_made(self) -> bool:
         """Whether a valid token exists, apart from those of MCP clients on this machine."""
@@ -227,7 +265,7 @@ class Tokens:
         return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
 
 
-def _digest_in(authorization: str | None) -> str | None:
+def digest_in(authorization: str | None) -> str | None:
     """The digest of the bearer token in a header, if there is one."""
     scheme, _, token = (authorization or "").partition(" ")
     token = token.strip()
@@ -236,13 +274,20 @@ def _digest_in(authorization: str | None) -> str | None:
     return digest_of(token)
 
 
+def _token(tx: Tx, digest: str) -> Row | None:
+    return tx.one(sql.token_by_digest, digest=digest, now=tx.now_ms)
+
+
+def _identity(row: Row, digest: str) -> Identity:
+    limit, role = workspaces_of(row["workspaces"]), Role[row["role"].upper()]
+    name, runner, client = row["name"] or None, bool(row["runner"]), bool(row["client"])
+    return Identity(row["token_id"], role, name, limit, digest, runner, client)
+
+
 def _owner(tx: Tx, digest: str) -> Identity | None:
     """The identity with that digest: of a token, or of the agent of a claimed job."""
-    if row := tx.one(sql.token_by_digest, digest=digest, now=tx.now_ms):
-        limit = workspaces_of(row["workspaces"])
-        role = Role[row["role"].upper()]
-        name, runner, client = row["name"] or None, bool(row["runner"]), bool(row["client"])
-        return Identity(row["token_id"], role, name, limit, digest, runner, client)
+    if row := _token(tx, digest):
+        return _identity(row, digest)
     claim = claim_of_agent(tx, digest)
     if claim is None:
         return None
@@ -255,41 +300,6 @@ def _owner(tx: Tx, digest: str) -> Identity | None:
         return None
     payer = None if row["runner"] else holder
     return Identity(digest, Role.AGENT, None, (claim.workspace,), digest, payer=payer)
-
-
-class Hosts:
-    """The host names that this server answers to."""
-
-    def __init__(self, bound: str, allowed: tuple[str, ...]) -> None:
-        self._loopback = is_loopback(bound)
-        self._names = {name.lower() for name in (bound, *allowed)} | {"localhost"}
-        if not self._loopback:
-            self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
-
-    def check(self, host: str | None, origin: str | None) -> None:
-        """Refuse what a browser would send after DNS rebinding, or from another site."""
-        if not host or not self._known(_without_port(host)):
-            raise HostNotAllowed
-        if origin is not None:
-            scheme, _, netloc = origin.partition("://")
-            if scheme not in ("http", "https") or netloc.lower() != host.lower():
-                raise OriginNotAllowed
-
-    def _known(self, name: str) -> bool:
-        if name.lower() in self._names:
-            return True
-        try:
-            address = ipaddress.ip_address(name.strip("[]"))
-        except ValueError:
-            return False
-        # An IP address cannot be rebound; a loopback server accepts only loopback addresses.
-        return address.is_loopback or not self._loopback
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
 
 
 class Activity:
@@ -438,12 +448,12 @@ class AccessGate:
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
             await self._turns.take(ANYONE)
             return None
-        authorization = headers.get("authorization")
-        owner = self._tokens.last_owner(authorization)
+        digest = digest_in(headers.get("authorization"))
+        owner = self._tokens.owners.get(digest or "", NOBODY)
         await self._turns.take(owner)
         if owner == NOBODY:
             self._turns.charge(owner, KNOCK_S)
-        identity = await self._tokens.identify(authorization)
+        identity = await self._tokens.identify_digest(digest)
         if not self._house.db.engine.local:  # the token was looked up on a thread
             await self._turns.take(identity.pays, begun=True)
         scope[_CALLER] = caller = identity.caller(headers)

@@ -193,7 +193,8 @@ class Feeds:
         self._opening = asyncio.Lock()
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._loop = asyncio.get_running_loop()
-        self._end = house.db.wakeups.listen(self._hear)
+        self._end: Callable[[], None] | None = None
+        """Stops to listen for commits; there is nothing to hear for while nobody follows."""
 
     @property
     def followers(self) -> int:
@@ -207,6 +208,9 @@ class Feeds:
                 feed = Feed(self._house, workspace, self._turns)
                 await feed.start()
                 self._feeds[workspace] = feed
+                if self._end is None:
+                    self._end = self._house.db.wakeups.listen(self._hear)
+                    feed.wake()  # what was committed while it started
             feed.followers += 1
         try:
             yield feed
@@ -215,6 +219,8 @@ class Feeds:
             if not feed.followers and self._feeds.get(workspace) is feed:
                 del self._feeds[workspace]
                 feed.stop()
+            if not self._feeds:
+                self._hear_no_more()
 
     def _turns(self, owner: str) -> asyncio.Semaphore:
         """The gate of one token's followers, which exists while one of them is at it."""
@@ -226,8 +232,13 @@ class Feeds:
         for feed in self._feeds.values():
             feed.stir()
 
+    def _hear_no_more(self) -> None:
+        if self._end is not None:
+            self._end()
+            self._end = None
+
     def close(self) -> None:
-        self._end()
+        self._hear_no_more()
         for feed in self._feeds.values():
             feed.stop()
 

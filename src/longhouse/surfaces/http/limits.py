@@ -94,19 +94,21 @@ class InFlight:
             return
         try:
             self._check_headers(scope)
-            with self._taken(scope):
-                if scope["method"] == "POST" and _OWNER in scope:
+            if scope["method"] == "POST" and _OWNER in scope:
+                owner = _payer(scope)
+                with _Slot(self._held, owner, "calls", self._limits.calls):
                     receive = _replayed(await self._body(scope, receive), receive)
-                    scope[_WAITS] = self._slot(scope, "waits", self._limits.waits)
+                    scope[_WAITS] = _Slot(self._held, owner, "waits", self._limits.waits)
+                    await self._app(scope, receive, send)
+                return
+            with self._stream_slot(scope):
                 await self._app(scope, receive, send)
         except LonghouseError as error:  # from this layer: inner layers answer their own errors
             await respond(self._dispatcher.fail("error", error))(scope, receive, send)
 
-    def _taken(self, scope: Scope) -> AbstractContextManager[None]:
-        if scope["method"] == "POST" and _OWNER in scope:
-            return self._slot(scope, "calls", self._limits.calls)
+    def _stream_slot(self, scope: Scope) -> AbstractContextManager[None]:
         if STREAMS.match(scope["path"]):
-            return self._slot(scope, "streams", self._limits.streams)
+            return _Slot(self._held, _payer(scope), "streams", self._limits.streams)
         return nullcontext()
 
     def _check_headers(self, scope: Scope) -> None:
@@ -137,15 +139,14 @@ class InFlight:
         if size > most:
             raise BodyTooLarge(f"the body is larger than {most} bytes")
         body = b"".join(parts)
-        if await self._is_too_deep(scope, body):
+        short = len(body) <= LARGE_BYTES
+        if is_too_deep(body) if short else await self._is_too_deep(scope, body):
             text = "body: the JSON is nested too deeply"
             raise InvalidInput(text, recovery='send flat JSON such as {"limit": 5}')
         return body
 
     async def _is_too_deep(self, scope: Scope, body: bytes) -> bool:
-        """Whether a body nests too deeply; a large one is looked through outside the loop."""
-        if len(body) <= LARGE_BYTES:
-            return is_too_deep(body)
+        """Whether a large body nests too deeply, looked through outside the loop."""
         if caller := scope.get(_CALLER):
             caller.large = True
         owner = _payer(scope)
@@ -157,9 +158,6 @@ class InFlight:
             return deep
 
         return await self._dispatcher.db.apart(owner, look, LONG)
-
-    def _slot(self, scope: Scope, what: str, most: int) -> _Slot:
-        return _Slot(self._held, _payer(scope), what, most)
 
 
 class _Slot:

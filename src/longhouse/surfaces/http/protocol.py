@@ -20,6 +20,8 @@ __all__ = ["guarded"]
 def guarded(limits: RequestLimits) -> type[HttpToolsProtocol]:
     """uvicorn's protocol with these limits."""
 
+    too_slow = HeadersTooSlow()
+
     class Guarded(HttpToolsProtocol):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
@@ -52,7 +54,7 @@ def guarded(limits: RequestLimits) -> type[HttpToolsProtocol]:
         def _begin(self) -> None:
             self._end()
             self._head = 0
-            self._timer = self.loop.call_later(limits.header_s, self._refuse, HeadersTooSlow())
+            self._timer = self.loop.call_later(limits.header_s, self._refuse, too_slow)
 
         def _end(self) -> None:
             self._head = None

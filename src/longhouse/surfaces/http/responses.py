@@ -106,7 +106,7 @@ def respond(answer: Answer) -> Response:
     response = Response(answer.body(), answer.status, {"cache-control": "no-store"}, kind)
     if answer.status == 401:
         response.headers["www-authenticate"] = 'Bearer realm="longhouse"'
-    if answer.envelope["error"] and answer.envelope["error"]["retryable"]:
+    if not answer.success and answer.envelope["error"]["retryable"]:
         response.headers["retry-after"] = "1"
     return response
 
