@@ -150,7 +150,7 @@ def test_a_peer_that_is_absent_has_no_figure_and_so_keeps_no_promise(
 
 def test_a_peer_that_dies_has_no_figure(tmp_path: Path) -> None:
     dying = tmp_path / "python"
-    dying.write_text("#!/bin/sh\nread line\n", encoding="utf-8")
+    dying.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     dying.chmod(0o700)
     with running("huey", str(tmp_path), dying) as peer:
         peer.ask(1)
