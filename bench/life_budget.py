@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from bench._harness import report
 from bench.jobs import Bare, opened, result_of, steps
-from longhouse.dispatch import dispatcher
+from longhouse.dispatch import answers, dispatcher
 from longhouse.house import House
 from longhouse.store.database import Database
 from longhouse.store.sqlite import SqliteConnection, SqliteEngine
@@ -80,7 +80,7 @@ def watched(house: House, watch: Stopwatch) -> Iterator[None]:
             "_prepare",
             watch.timed("prepare", dispatcher.Dispatcher._prepare),
         ),
-        patch.object(dispatcher, "answer_result", watch.timed("answer", dispatcher.answer_result)),
+        patch.object(dispatcher, "answer_result", watch.timed("answer", answers.answer_result)),
     ):
         yield
 

@@ -99,7 +99,7 @@ class Sequences:
 
     def counting(self, name: str) -> int:
         """How many of the entered workspaces have a value of this counter that is not stored."""
-        return sum(name in one.counters for one in self._entered.values())
+        return sum(name in one.counters for one in self.entered.values())
 
     def write_log(self) -> bool:
         """Write the log rows collected so far; returns whether there were any."""
