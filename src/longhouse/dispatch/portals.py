@@ -278,8 +278,8 @@ def understood(
 
     A call that uses them runs only if it reads or adds; else the refusal has the exact call.
     """
-    if not lessons and (plain := decode_plain(command, args)) is not None:
-        request, common = plain
+    if not lessons and (usual := decode_plain(command, args)) is not None:
+        request, common = usual
         if command.writes or common.idempotency_key is None:
             return Decoded(args, common, UNASKED[command.profile], request)
     learned = list(lessons)

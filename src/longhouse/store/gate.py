@@ -17,6 +17,7 @@ import time
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from pathlib import Path
+from threading import Lock
 from typing import Generic, TypeVar
 
 from longhouse.kernel.clock import Reading
@@ -51,6 +52,7 @@ class Gate(Generic[T]):
         self._gate = os.open(path, flags, 0o600)
         self._next = os.open(path.with_suffix(".next"), flags, 0o600)
         self._ours = self._our_knocks = 0
+        self._counting = Lock()  # nobody may see our count in the file before we know it is ours
 
     def __enter__(self) -> T:
         try:
@@ -78,16 +80,17 @@ class Gate(Generic[T]):
         """
         kept = os.pread(self._gate, _COUNTS.size, 0)
         commits, knocks = _COUNTS.unpack(kept) if len(kept) == _COUNTS.size else (0, 0)
-        with suppress(OSError):
+        with suppress(OSError), self._counting:
             os.pwrite(self._gate, _COUNTS.pack(commits + 1, knocks + knock), 0)
             self._ours += 1
             self._our_knocks += knock
 
     def others(self) -> Heard:
         """The commits and knocks of other processes, from an arbitrary start."""
-        kept = os.pread(self._gate, _COUNTS.size, 0)
-        commits, knocks = _COUNTS.unpack(kept) if len(kept) == _COUNTS.size else (0, 0)
-        return Heard(commits - self._ours, knocks - self._our_knocks)
+        with self._counting:
+            kept = os.pread(self._gate, _COUNTS.size, 0)
+            commits, knocks = _COUNTS.unpack(kept) if len(kept) == _COUNTS.size else (0, 0)
+            return Heard(commits - self._ours, knocks - self._our_knocks)
 
     def reading(self) -> Reading | None:
         """What the clock said at the last write; call it inside the gate."""
