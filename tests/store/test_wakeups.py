@@ -12,7 +12,7 @@ import pytest
 from longhouse.kernel.errors import InternalError
 from longhouse.store import wakeups
 from longhouse.store.database import Database
-from longhouse.store.engine import Heard
+from longhouse.store.engine import SignalCounts
 from longhouse.store.tx import Tx
 from longhouse.store.wakeups import Concern
 from tests.store.kit import CALL, WS, child, put
@@ -111,8 +111,8 @@ class Deaf:
 
     def drain(self) -> None: ...
 
-    def heard(self) -> Heard:
-        return Heard(0, 0)
+    def heard(self) -> SignalCounts:
+        return SignalCounts(0, 0)
 
     def close(self) -> None:
         for end in (self._never, self._writing):
@@ -294,8 +294,8 @@ class Pipe:
         self.ear, self.mouth = os.pipe()
         self.drained = self.closed = self.commits = self.knocks = 0
 
-    def heard(self) -> Heard:
-        return Heard(self.commits, self.knocks)
+    def heard(self) -> SignalCounts:
+        return SignalCounts(self.commits, self.knocks)
 
     def fileno(self) -> int:
         return self.ear

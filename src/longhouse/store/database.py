@@ -28,7 +28,7 @@ from longhouse.store.batch import (
 )
 from longhouse.store.engine import Connection, Lost, StoreEngine, StoreFull
 from longhouse.store.group import GroupCommit, LoneThread, Work
-from longhouse.store.sequence import Moved, Sequences, check_guard, sql
+from longhouse.store.sequence import Advance, Sequences, check_guard, sql
 from longhouse.store.tx import Call, Tx
 from longhouse.store.wakeups import Wakeups
 
@@ -369,12 +369,12 @@ class Database:
 
     def _persist(
         self, lane: str, batch: list[Work[Write]]
-    ) -> tuple[dict[str, Moved], list[tuple[str, str]]]:
+    ) -> tuple[dict[str, Advance], list[tuple[str, str]]]:
         """Run a batch: apart if it cannot run together, and again if its connection was lost."""
         apart = len(batch) == 1
         lost_before = False
         while True:
-            moved: dict[str, Moved] = {}
+            moved: dict[str, Advance] = {}
             knocks: list[tuple[str, str]] = []
             try:
                 self._attempt(lane, batch, moved, knocks, apart=apart)
@@ -396,7 +396,7 @@ class Database:
         self,
         lane: str,
         batch: list[Work[Write]],
-        moved: dict[str, Moved],
+        moved: dict[str, Advance],
         knocks: list[tuple[str, str]],
         *,
         apart: bool,

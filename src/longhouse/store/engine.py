@@ -17,12 +17,12 @@ from longhouse.store.queries import Query
 __all__ = [
     "CommitSignal",
     "Connection",
-    "Entry",
-    "Heard",
+    "LockedWorkspace",
     "Lost",
     "Params",
     "PendingQuery",
     "Row",
+    "SignalCounts",
     "StoreEngine",
     "StoreFull",
 ]
@@ -71,7 +71,7 @@ class PendingQuery:
         return self.rows
 
 
-class Entry(NamedTuple):
+class LockedWorkspace(NamedTuple):
     """What is read when a workspace is locked: its row if it exists, the time, stored answers.
 
     `ts_ms` is the time of the newest row of its log.
@@ -94,7 +94,7 @@ class Connection(Protocol):
     def settle(self) -> None:
         """Send what is queued and wait for all rows."""
 
-    def enter(self, workspace: str, keys: str | None) -> Entry:
+    def enter(self, workspace: str, keys: str | None) -> LockedWorkspace:
         """Lock a workspace to write in it, and read what every write needs, in one round trip.
 
         `keys` is a JSON list of idempotency keys.
@@ -124,7 +124,7 @@ class Connection(Protocol):
         """Roll back to the savepoint and remove it."""
 
 
-class Heard(NamedTuple):
+class SignalCounts(NamedTuple):
     """Two numbers: one changes when another process commits, one when it knocks."""
 
     commits: int
@@ -134,7 +134,7 @@ class Heard(NamedTuple):
 class CommitSignal(Protocol):
     """How a process notices the commits of others: the descriptor becomes readable."""
 
-    def heard(self) -> Heard:
+    def heard(self) -> SignalCounts:
         """What was announced until now."""
 
     def fileno(self) -> int: ...
@@ -177,7 +177,7 @@ class StoreEngine(Protocol):
         A `knock` means that they should look at more than the log.
         """
 
-    def others(self) -> Heard | None:
+    def others(self) -> SignalCounts | None:
         """What other processes have announced, if that is known at once; else None."""
 
     def signal(self) -> CommitSignal:

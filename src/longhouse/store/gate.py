@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from longhouse.kernel.clock import Reading
 from longhouse.kernel.errors import StoreBusy
-from longhouse.store.engine import CommitSignal, Heard, Lost
+from longhouse.store.engine import CommitSignal, Lost, SignalCounts
 
 __all__ = ["Gate"]
 
@@ -85,12 +85,12 @@ class Gate(Generic[T]):
             self._ours += 1
             self._our_knocks += knock
 
-    def others(self) -> Heard:
+    def others(self) -> SignalCounts:
         """The commits and knocks of other processes, from an arbitrary start."""
         with self._counting:
             kept = os.pread(self._gate, _COUNTS.size, 0)
             commits, knocks = _COUNTS.unpack(kept) if len(kept) == _COUNTS.size else (0, 0)
-            return Heard(commits - self._ours, knocks - self._our_knocks)
+            return SignalCounts(commits - self._ours, knocks - self._our_knocks)
 
     def reading(self) -> Reading | None:
         """What the clock said at the last write; call it inside the gate."""

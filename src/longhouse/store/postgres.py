@@ -30,7 +30,7 @@ from longhouse.kernel.errors import (
 )
 from longhouse.store import migrate
 from longhouse.store.bell import Bell
-from longhouse.store.engine import CommitSignal, Heard, Lost
+from longhouse.store.engine import CommitSignal, Lost, SignalCounts
 from longhouse.store.postgres_connection import (
     ANSWER_S,
     PostgresConnection,
@@ -325,9 +325,9 @@ class _Listener:
         self._commits = self._knocks = 0
         PostgresConnection(db).script("LISTEN longhouse")
 
-    def heard(self) -> Heard:
+    def heard(self) -> SignalCounts:
         """What was announced, also by this process: PostgreSQL does not tell them apart."""
-        return Heard(self._commits, self._knocks)
+        return SignalCounts(self._commits, self._knocks)
 
     def fileno(self) -> int:
         return self._db.fileno()

@@ -31,7 +31,7 @@ from longhouse.kernel.errors import (
     StoreError,
     StoreUnusable,
 )
-from longhouse.store.engine import Entry, Lost, Params, PendingQuery, Row, StoreFull
+from longhouse.store.engine import LockedWorkspace, Lost, Params, PendingQuery, Row, StoreFull
 from longhouse.store.postgres_values import Column, columns_of, dump, rows_of
 from longhouse.store.queries import Query
 from longhouse.store.sequence import sql
@@ -174,14 +174,14 @@ class PostgresConnection:
             owed, self._owed = self._owed, []
             self._sent(owed)
 
-    def enter(self, workspace: str, keys: str | None) -> Entry:
+    def enter(self, workspace: str, keys: str | None) -> LockedWorkspace:
         params = {"name": workspace, "keys": keys}
         locked, self._time = self.ask(sql.workspace_lock, params), self.ask(_TIME, params)
         stored = self.ask(sql.idempotency_of, params) if keys else PendingQuery([])
         now = self._time
         self.settle()
         row, at = next(iter(locked.result), None), now.result[0]
-        return Entry(row, at["now_ms"], at["ts_ms"], stored.result)
+        return LockedWorkspace(row, at["now_ms"], at["ts_ms"], stored.result)
 
     def now_ms(self) -> int:
         now_ms = self._clock.now_ms()

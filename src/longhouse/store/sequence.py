@@ -18,7 +18,7 @@ from longhouse.kernel.refs import check_workspace
 from longhouse.store.engine import Connection, Row
 from longhouse.store.queries import Queries
 
-__all__ = ["START", "Mark", "Moved", "Sequence", "Sequences", "check_guard", "sql"]
+__all__ = ["START", "Advance", "Mark", "Sequence", "Sequences", "check_guard", "sql"]
 
 sql = Queries("longhouse.store")
 
@@ -40,7 +40,7 @@ class Sequence:
         """The stored answers to the batch's keys."""
 
 
-class Moved(NamedTuple):
+class Advance(NamedTuple):
     """What a commit did to a workspace: its seq, and the log rows that brought it there.
 
     The rows are None if something else did, such as an import.
@@ -136,10 +136,10 @@ class Sequences:
         self._written = min(self._written, mark.logged)
         self._written_answers = min(self._written_answers, mark.answered)
 
-    def store(self) -> dict[str, Moved]:
+    def store(self) -> dict[str, Advance]:
         """Write everything that changed; returns the workspaces that moved."""
         self.write_gathered()
-        moved: dict[str, Moved] = {}
+        moved: dict[str, Advance] = {}
         for name, one in self.entered.items():
             for counter, value in one.counters.items():
                 row = {"ws": one.ws, "name": counter, "value": value}
@@ -151,7 +151,7 @@ class Sequences:
                     rows = [row for row in rows if row["ws"] == one.ws]
                 for logged in rows:
                     left -= logged["span"]
-                moved[name] = Moved(one.at, None if left else rows)
+                moved[name] = Advance(one.at, None if left else rows)
         return moved
 
     def enter(self, workspace: str) -> Sequence:

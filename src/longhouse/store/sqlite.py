@@ -28,12 +28,12 @@ from longhouse.kernel.errors import (
 from longhouse.store import migrate
 from longhouse.store.engine import (
     CommitSignal,
-    Entry,
-    Heard,
+    LockedWorkspace,
     Lost,
     Params,
     PendingQuery,
     Row,
+    SignalCounts,
     StoreFull,
 )
 from longhouse.store.gate import Gate
@@ -131,14 +131,14 @@ class SqliteConnection:
     def settle(self) -> None:
         """Nothing to do: `ask` runs its statement immediately."""
 
-    def enter(self, workspace: str, keys: str | None) -> Entry:
+    def enter(self, workspace: str, keys: str | None) -> LockedWorkspace:
         name = {"name": workspace, "keys": keys}
         rows = self.rows(sql.workspace_lock, name)
         now_ms = self._clock.tick(self._gate)
         if not rows:
-            return Entry(None, now_ms, None, [])
+            return LockedWorkspace(None, now_ms, None, [])
         answers = [] if keys is None else self.rows(sql.idempotency_of, name)
-        return Entry(rows[0], now_ms, rows[0]["ts_ms"], answers)
+        return LockedWorkspace(rows[0], now_ms, rows[0]["ts_ms"], answers)
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
@@ -258,7 +258,7 @@ class SqliteEngine:
     def announce(self, *, knock: bool = False) -> None:
         self._gate.count_up(knock=knock)
 
-    def others(self) -> Heard:
+    def others(self) -> SignalCounts:
         """What other processes have announced; it changes with each of their commits."""
         return self._gate.others()
 

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from longhouse.store.engine import CommitSignal, Heard
+from longhouse.store.engine import CommitSignal, SignalCounts
 
 __all__ = ["watch"]
 
 _IN_MODIFY = 0x2
-Count = Callable[[], Heard]
+Count = Callable[[], SignalCounts]
 
 
 class _Descriptor:

@@ -33,7 +33,7 @@ from longhouse.kernel.errors import (
 from longhouse.kernel.registry import Role
 from longhouse.kernel.standing import PERSON
 from longhouse.store.database import CHECKS, HOUSE
-from longhouse.store.engine import Heard, Row
+from longhouse.store.engine import Row, SignalCounts
 from longhouse.store.tx import Call, Tx, sql
 from longhouse.surfaces.http.hosts import Hosts, is_loopback
 from longhouse.surfaces.http.responses import (
@@ -150,7 +150,7 @@ class _Known(NamedTuple):
 
     identity: Identity
     expires_at_ms: int | None
-    others: Heard
+    others: SignalCounts
     read_at: float
 
 
