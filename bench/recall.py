@@ -19,7 +19,7 @@ from typing import Any
 import psycopg
 
 from bench._harness import interleave, report
-from bench._recall_corpus import facts, lookalikes, questions
+from bench._recall_corpus import HELD_OUT, SEEN, facts, lookalikes, questions
 from bench.memory import LARGE, RARE, SMALL, account, calls, open_house, write
 from longhouse.house import House
 from longhouse.memory.branches import ensure_branch, ensure_document
@@ -78,7 +78,9 @@ def call(house: House, cmd: str, **args: object) -> dict[str, Any]:
     return result
 
 
-def ranks(house: House, where: dict[str, str], asked: list[tuple[str, str]]) -> list[int]:
+def ranks(
+    house: House, where: dict[str, str], asked: list[tuple[str, str]], *, verbose: bool = False
+) -> list[int]:
     """The place of the evidence for each question; 99 if it is not among the first ten."""
     found = []
     for key, question in asked:
@@ -86,7 +88,7 @@ def ranks(house: House, where: dict[str, str], asked: list[tuple[str, str]]) -> 
         names = [{hit["ref"], hit.get("id")} for hit in hits]
         place = next((at for at, name in enumerate(names, 1) if where[key] in name), 99)
         found.append(place)
-        if place > 5 and "-v" in sys.argv:
+        if place > 5 and verbose:
             print(f"{place:3} {key}: {question}  <- {hits[0]['text'][:70] if hits else ''}")
     return found
 
@@ -124,11 +126,12 @@ def share(places: list[int], within: int) -> float:
 
 def quality(house: House, engine: str) -> None:
     where = tell(house)
-    for which in (FIRST, LATER):
+    for which in (FIRST, LATER, SEEN, HELD_OUT):
         asked = questions(which)
         if not asked:
             continue
-        ours, theirs = ranks(house, where, asked), plain(asked)
+        verbose = "-v" in sys.argv and which != HELD_OUT
+        ours, theirs = ranks(house, where, asked, verbose=verbose), plain(asked)
         print(f"{engine}{which}: {len(asked)} questions, {len(facts()) + len(lookalikes())} texts")
         report(f"recall-{engine}{which}-first-five", share(ours, 5), ">=0.9")
         report(f"recall-{engine}{which}-first-ten", share(ours, 10), ">=0.95")

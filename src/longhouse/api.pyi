@@ -271,6 +271,7 @@ from longhouse.memory.types.documents import NoteCommitted as NoteCommitted
 from longhouse.memory.types.documents import Page as Page
 from longhouse.memory.types.documents import Pagination as Pagination
 from longhouse.memory.types.documents import ReasoningRef as ReasoningRef
+from longhouse.memory.types.documents import ScannedBytes as ScannedBytes
 from longhouse.memory.types.documents import SearchDocuments as SearchDocuments
 from longhouse.memory.types.documents import SearchHit as SearchHit
 from longhouse.memory.types.documents import SearchResult as SearchResult
@@ -278,6 +279,8 @@ from longhouse.memory.types.documents import Sequential as Sequential
 from longhouse.memory.types.documents import ShowDocument as ShowDocument
 from longhouse.memory.types.documents import TargetInfo as TargetInfo
 from longhouse.memory.types.documents import TargetRef as TargetRef
+from longhouse.memory.types.documents import TranscriptHit as TranscriptHit
+from longhouse.memory.types.documents import TranscriptsFound as TranscriptsFound
 from longhouse.memory.types.graph import Applied as Applied
 from longhouse.memory.types.graph import ApplyGraph as ApplyGraph
 from longhouse.memory.types.graph import Change as Change

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from longhouse.store.recall import index
 from longhouse.store.recall.folding import fold
 from longhouse.store.recall.reading import Reader
 from tests.kit import Lh
-from tests.memory.kit import apply, branch, edge, node, note, write
+from tests.memory.kit import apply, branch, edge, note, write
 from tests.work.kit import new_task
 
 TOLD = "The login test has been failing since Tuesday because the cookie expires too early."
@@ -181,42 +180,3 @@ def test_a_deleted_branch_takes_its_words_along(lh: Lh) -> None:
     lh("vcs.branch.delete", name=kept, force=True)
     assert lh("docs.search", text="quoka")["unknown"] == {"quoka": []}
     assert not write(lh, lambda tx: Reader(tx).holds("quokka"))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_index_agrees_with_a_slow_search(
-    lh: Lh, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Random notes, nodes, branches, merges and deletions; every word, branch and time."""
-    monkeypatch.setattr(index, "FOLD_AT", 5)
-    monkeypatch.setattr(index, "_LOOK_EVERY", 3)
-    chance = random.Random(seed)
-    vocabulary = ["alpha", "beta", "gamma", "delta", "omega"]
-    branches, texts, nodes = ["main"], {}, {}
-    for turn in range(40):
-        where = chance.choice(branches)
-        said = " ".join(chance.choices(vocabulary, k=2))
-        if chance.random() < 0.5:
-            texts[note(lh, said, where)] = said
-        elif chance.random() < 0.7:
-            key = chance.choice("ABC")
-            seq = apply(lh, node(key, title=said), branch=where)
-            nodes[where, key] = (seq, said)
-        elif len(branches) < 4:
-            branch(lh, f"idea/{turn}", where)
-            branches.append(f"idea/{turn}")
-    for word in vocabulary:
-        want = {seq for seq, said in texts.items() if word in said}
-        want |= {seq for seq, said in nodes.values() if word in said}
-        hits = lh("docs.search", text=word, order="newest", limit=100, max_chars=20_000)["hits"]
-        assert {hit["seq"] for hit in hits} == want
-        ranked = lh("docs.search", text=word, limit=100, max_chars=20_000)["hits"]
-        assert {hit["seq"] for hit in ranked} <= want
-        keys = {
-            key for _, key in nodes if any(word in nodes[at][1] for at in nodes if at[1] == key)
-        }
-        assert {hit.get("id") for hit in ranked} - {None} == keys
-        for name in branches:
-            best = {h["seq"] for h in lh("docs.search", text=word, branch=name, limit=100)["hits"]}
-            asked = {"text": word, "branch": name, "limit": 100, "order": "newest"}
-            assert best == {h["seq"] for h in lh("docs.search", **asked)["hits"]}

@@ -6,7 +6,7 @@ then who waits for whom, then decisions and evidence, and only then the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from longhouse.crew.types.entities import Message, Reservation
@@ -22,9 +22,9 @@ from longhouse.work import Scene
 from longhouse.work.types.entities import Task
 from longhouse.work.types.views import ShownReceipt
 
-__all__ = ["Material", "digest", "fact_lines", "is_decision"]
+__all__ = ["FIRST", "Material", "digest", "fact_lines", "is_decision"]
 
-_LONG, _SHORT = 240, 120
+_LONG, _SHORT, _TITLE = 240, 120, 80
 
 
 class Material(NamedTuple):
@@ -35,6 +35,8 @@ class Material(NamedTuple):
     plan: PlanAbove | None = None
     waits_for: Sequence[WaitsFor] = ()
     jobs: Sequence[RadarRow] = ()
+    failures: Mapping[str, str] = {}
+    """The line that says what failed, of each job that did."""
     usage: JobUsage | None = None
     held: Sequence[Reservation] = ()
     processes: Sequence[dict[str, Any]] = ()
@@ -209,11 +211,15 @@ def _jobs(of: Material) -> Iterator[Fact]:
     failed = [job for job in of.jobs if job.status == "FAILED"]
     going = [job for job in of.jobs if job.status != "FAILED"]
     cost = _cost(of.usage)
-    for job in (*failed[:1], *going, *failed[1:]):
+    for job in (*failed[:2], *going, *failed[2:]):
         marker = job.attention.marker or ""
         said = job.last.message if job.last else None
         last = f": {said}" if said and said != job.title else ""
-        yield _fact("job", f"{job.id} {job.status}{marker} {job.title}{last}{cost}", job.ref)
+        text = f"{job.title}{last}"
+        if failure := of.failures.get(job.id):  # first, because a budget cuts from the end
+            text = f"{failure} ({cell(job.title, _TITLE)})"
+        text = f"{job.id} {job.status}{marker} {text}{cost}"
+        yield _fact("job", text, job.ref, _LONG + _TITLE)
         cost = ""
     if cost:
         yield _fact("cost", cost.removeprefix("; "))
@@ -277,11 +283,14 @@ _ORDER: tuple[tuple[int, Callable[[Material], Iterable[Fact]]], ...] = (
     (2, _held),
     (2, _processes),
     (1, _plan),
-    (1, _jobs),
+    (2, _jobs),
     (1, _why),
-    (1, _branches),
+    (2, _branches),
     (1, _open_cards),
     (1, _notes),
     (3, _related),
 )
 """The kinds in order of importance, each with how many come first; the rest follow at the end."""
+
+FIRST = sum(first for first, _ in _ORDER)
+"""How many facts may come before the rest."""

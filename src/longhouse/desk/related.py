@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longhouse.memory import search_documents
+from longhouse.memory import find_documents
 from longhouse.memory.types.documents import SearchDocuments, SearchHit
 from longhouse.store.tx import Tx
 from longhouse.work import Scene
@@ -22,7 +22,7 @@ def related_to(tx: Tx, scene: Scene) -> list[SearchHit]:
     if not any(char.isalnum() for char in text):
         return []
     said = len(tx.suggestions)
-    found = search_documents(tx, SearchDocuments(text=text, limit=_LOOKED_AT))
+    found = find_documents(tx, SearchDocuments(text=text, limit=_LOOKED_AT))
     del tx.suggestions[said:]  # calls that refine a search are no way to go on with a task
     own = {scene.id}
     hits = [

@@ -12,7 +12,8 @@ import msgspec
 
 from longhouse.crew import asker, held_by, held_now, reserved_for, waiting_for
 from longhouse.crew.types.entities import Reservation
-from longhouse.desk.digest import Material, digest, fact_lines
+from longhouse.desk.at_length import lines_at_length
+from longhouse.desk.digest import FIRST, Material, digest, fact_lines
 from longhouse.desk.lenses import ViewLimits, limits_of, view_of_request
 from longhouse.desk.related import related_to
 from longhouse.desk.room import room
@@ -29,7 +30,8 @@ from longhouse.desk.types.resume import (
     WaitsFor,
 )
 from longhouse.desk.whose import own_work
-from longhouse.jobs import radar_of_task, usage_of_task
+from longhouse.jobs import failure_of, radar_of_task, usage_of_task
+from longhouse.jobs.types.radar import RadarRow
 from longhouse.kernel.budget import Budget, Clip, Drop, Keep, Pop, Trim, fit
 from longhouse.kernel.envelope import action_for
 from longhouse.kernel.errors import Suggestion
@@ -110,6 +112,7 @@ RESUME_TRIM: list[Trim] = [
     Drop("reasoning_ref"),
     Drop("step_focus"),
     Drop("target"),
+    Pop("facts", leave=FIRST),
     Clip("facts.text", 160),
     Drop("capsule.action.why"),
     Drop("next"),
@@ -134,11 +137,12 @@ RESUME_INSIDE: list[Trim] = [
 
 
 def resume_lines(result: dict[str, Any]) -> list[str]:
-    """The state with its ref, then the facts; the command to paste follows from the actions."""
+    """The state with its ref, the facts, and the rest at length; then the command to paste."""
     target = result["capsule"]["target"]
     head = [f"focus {target['id']} — {cell(target['title'], 100)}", f"ref={result['ref']}"]
     head += [f"because: {result['chosen']}"] if result.get("chosen") else []
-    return [" | ".join([*head, result["next"]]), *fact_lines(result["facts"])]
+    facts = fact_lines(result["facts"])
+    return [" | ".join([*head, result["next"]]), *facts, *lines_at_length(result)]
 
 
 @room.command(
@@ -297,12 +301,14 @@ def _material(
             notes=_newest_first(pack.notes.entries),
             branches=_branches(tx, scene),
         )
+    jobs = radar_of_task(tx, target.id, MOST_JOBS)
     return Material(
         scene=scene,
         asker=me,
         plan=_plan(tx, target.plan_id),
         waits_for=_waits_for(tx, target),
-        jobs=radar_of_task(tx, target.id, MOST_JOBS),
+        jobs=jobs,
+        failures=_failures(tx, jobs),
         usage=usage_of_task(tx, target.id),
         processes=active_processes(tx),
         held=_held(tx, me, target.id),
@@ -314,6 +320,13 @@ def _material(
         branches=_branches(tx, scene),
         related=related_to(tx, scene),
     )
+
+
+def _failures(tx: Tx, jobs: list[RadarRow]) -> dict[str, str]:
+    """What failed in each of the jobs that did, on a line."""
+    lost = [job.id for job in jobs if job.status == "FAILED"]
+    found = {job: failure_of(tx, job) for job in lost}
+    return {job: line for job, line in found.items() if line}
 
 
 def _newest_first(entries: list[Entry]) -> list[Entry]:

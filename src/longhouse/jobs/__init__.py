@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from longhouse.jobs.autostart import RunnerProcesses
     from longhouse.jobs.creating import add_job
     from longhouse.jobs.facts import STARTER
+    from longhouse.jobs.failure import failure_of
     from longhouse.jobs.leading import may_end
     from longhouse.jobs.presence import runners_present
     from longhouse.jobs.radar import radar_of_task

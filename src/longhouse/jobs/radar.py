@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 QUIET_AFTER_S = 600
+_MOST_FAILED = 2
 
 
 @room.command(
@@ -158,13 +159,13 @@ def _rows(tx: Tx, req: ShowRadar) -> list[Row]:
 
 
 def radar_of_task(tx: Tx, task: str, limit: int) -> list[RadarRow]:
-    """The unfinished jobs of a task, most urgent first, then those that failed."""
-    rows = [
-        row
+    """The unfinished jobs of a task, most urgent first, then those that failed, at least two."""
+    going, failed = (
+        tx.all(sql.radar_of_task, task=task, anchor=None, status=status, limit=limit)
         for status in (None, "FAILED")
-        for row in tx.all(sql.radar_of_task, task=task, anchor=None, status=status, limit=limit)
-    ]
-    return _shown(tx, rows[:limit], QUIET_AFTER_S)
+    )
+    kept = going[: limit - min(_MOST_FAILED, len(failed))]
+    return _shown(tx, [*kept, *failed][:limit], QUIET_AFTER_S)
 
 
 def _weight(row: Row, now_ms: int) -> float:

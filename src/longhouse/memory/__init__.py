@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from longhouse.memory.entries import append_entry, first_shown, page_of
     from longhouse.memory.merging import base_of, merge_documents
     from longhouse.memory.names import check_node_id, normal_tags, target_of
-    from longhouse.memory.searching import search_documents
+    from longhouse.memory.searching import find_documents
     from longhouse.memory.sequential import derive
     from longhouse.memory.targeting import (
         Targeting,

@@ -10,7 +10,7 @@ from longhouse.kernel.lines import one_line, value
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.trim import clip_text
 from longhouse.memory.branches import NOW
-from longhouse.memory.narrowing import Narrowed
+from longhouse.memory.narrowing import Narrowed, read_documents
 from longhouse.memory.room import sql
 from longhouse.memory.types.documents import (
     Neighbor,
@@ -19,6 +19,7 @@ from longhouse.memory.types.documents import (
     SearchHit,
     SearchResult,
     ShowDocument,
+    TranscriptsFound,
 )
 from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.judging import Judge, Judged, in_full
@@ -45,6 +46,7 @@ class HitPage(NamedTuple):
     nearest: dict[str, list[str]] = {}
     dropped: Sequence[str] = ()
     bounded: Sequence[str] = ()
+    transcripts: TranscriptsFound | None = None
 
 
 def answer(
@@ -64,7 +66,10 @@ def answer(
     next_place = page.next_place or (page.places[len(hits) - 1] if page.more and hits else None)
     look = Visibility(as_of=req.as_of, branch=req.branch, doc=req.doc)
     unknown = {word: _spelled(tx, reader, near, look) for word, near in page.nearest.items()}
-    if not hits or (req.cursor is None and not any(one.whole for one in page.hits)):
+    spoken = page.transcripts is not None and bool(page.transcripts.hits)
+    if (not hits and not spoken) or (
+        req.cursor is None and not any(one.whole for one in page.hits)
+    ):
         _suggest(tx, req, unknown, counted, empty=not hits)
     far = progress(tx)
     return SearchResult(
@@ -80,6 +85,7 @@ def answer(
         unknown=unknown or None,
         dropped=list(page.dropped) or None,
         bounded=list(page.bounded) or None,
+        transcripts=page.transcripts,
         indexed_percent=None if far is None else 100 * far[0] // max(1, far[1]),
     )
 
@@ -100,6 +106,7 @@ def lines_of(result: dict[str, Any]) -> list[str]:
         text = ": ".join(part for part in (hit.get("title"), hit["text"]) if part)
         lines.append(f"- {' '.join(said)} | {text} | {hit.get('why') or ''}".rstrip(" |"))
         lines += [f"  {near['ref']} | {near['text']}" for near in hit.get("around") or ()]
+    lines += _transcript_lines(result.get("transcripts"))
     for word, near in (result.get("unknown") or {}).items():
         lines.append(f"found nowhere: {word}" + (f"; nearest: {', '.join(near)}" if near else ""))
     if result.get("dropped"):
@@ -109,6 +116,20 @@ def lines_of(result: dict[str, Any]) -> list[str]:
     if result.get("indexed_percent") is not None:
         lines.append(f"the index is being built: {result['indexed_percent']} %")
     return lines
+
+
+def _transcript_lines(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    lines = []
+    for hit in found["hits"]:
+        place = f"{hit['path']}:{hit['line']}"
+        said = ["- transcript", place, hit["role"], (hit.get("ts") or "")[:10]]
+        text = f"{one_line(hit['text'])} | {' '.join(hit.get('words') or ())}"
+        lines.append(f"{' '.join(part for part in said if part)} | {text}")
+    seen = found["scanned"]
+    rest = ", older ones were left out" if seen["truncated"] else ""
+    return [*lines, f"transcripts read: {seen['files']} files, {seen['bytes']} bytes{rest}"]
 
 
 def _by(instead: str | None) -> str:
@@ -154,7 +175,7 @@ def _why(one: Judged, counted: Sequence[str], guessed: Container[str]) -> str | 
     if not counted:
         return None
     if not one.matched:
-        return "it replaced what was found"
+        return f"beside {one.beside}" if one.beside else "it replaced what was found"
     held = [word for word in counted if word in one.matched]
     near = [word for word in held if word in guessed]
     if one.whole and not near:
@@ -186,8 +207,6 @@ def _neighbors(tx: Tx, document: Document, count: int, cut: int) -> list[Neighbo
 
 def _spelled(tx: Tx, reader: Reader, near: Sequence[str], look: Visibility) -> list[str]:
     """Stems as words that someone wrote and the caller may see."""
-    from longhouse.memory.searching import read_documents
-
     found: dict[str, None] = {}
     nobody = Narrowed(look=look, after=0, before=2**62)
     for stem in near:

@@ -19,10 +19,11 @@ from longhouse.store.recall.reading import Reader, as_json
 from longhouse.store.recall.words import folded, wholes
 from longhouse.store.tx import Tx
 
-__all__ = ["Narrowed", "narrowed"]
+__all__ = ["Narrowed", "narrowed", "read_documents"]
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|min|h|d|w)\Z")
 _MS = {"m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_ON_BRANCHES = ("entry", "node")
 _PLURAL = {"entry": "note", "doc": "note", "process_task": "process"}
 
 
@@ -62,6 +63,17 @@ class Narrowed(NamedTuple):
         return any(self.path in folded(text).replace("\\", "/") for text in _texts(one))
 
 
+def read_documents(tx: Tx, seqs: list[int], within: Narrowed) -> Iterable[Document]:
+    """What the rooms have at these seqs, as far as the caller sees it and asked for it."""
+    if not seqs:
+        return []
+    found: list[Document] = []
+    for one in tx.facts.registry.searchables:
+        if one.kind in _ON_BRANCHES or not (within.look.branch or within.look.doc):
+            found += one.read(tx, seqs, within.look)
+    return within.kept(tx, found)
+
+
 def _texts(one: Document) -> Iterable[str]:
     return (text for text in (one.title, one.body, *one.ids, *one.tags) if text)
 
@@ -98,6 +110,8 @@ def _kinds(tx: Tx, asked: Sequence[str]) -> frozenset[str]:
     cards = frozenset(provided["card types"]()) if "card types" in provided else frozenset()
     known = {one.kind for one in tx.facts.registry.searchables} | cards
     known = (known - {"entry"}) | {"card", "node", "note", "event", "thought"}
+    if "transcripts found" in provided:
+        known.add("transcript")
     found: set[str] = set()
     for kind in asked:
         name = kind.casefold()

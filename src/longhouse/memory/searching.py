@@ -7,17 +7,18 @@ say decides. The number of documents read per call is bounded; paging goes on wh
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.memory.answering import HitPage, Narrowed, answer, lines_of
+from longhouse.memory.beside import with_neighbors
 from longhouse.memory.branches import ENDLESS
-from longhouse.memory.narrowing import narrowed
+from longhouse.memory.narrowing import narrowed, read_documents
 from longhouse.memory.replacing import behind_what_replaced
 from longhouse.memory.room import room
-from longhouse.memory.types.documents import SearchDocuments, SearchResult
+from longhouse.memory.types.documents import SearchDocuments, SearchResult, TranscriptsFound
 from longhouse.store.recall.asking import SearchQuery, parsed
 from longhouse.store.recall.documents import Document
 from longhouse.store.recall.judging import Judge, Judged
@@ -28,14 +29,14 @@ from longhouse.store.recall.reading import Reader
 from longhouse.store.recall.words import STOP
 from longhouse.store.tx import Tx
 
-__all__ = ["read_documents", "search_documents"]
+__all__ = ["find_documents", "search_documents"]
 
 _AT_ONCE = 96
 _MOST_LOOKED_AT = 960
 _MOST_LOCATED = 2_000
 _GUESSED = 0.5
+_MOST_SPOKEN = 5
 _PLACES = 1 << 20
-_ON_BRANCHES = ("entry", "node")
 
 
 @room.command(
@@ -44,7 +45,9 @@ _ON_BRANCHES = ("entry", "node")
     example=SearchDocuments(text="why does the login test fail"),
     trim=[
         Drop("hits.around"),
+        Pop("transcripts.hits", leave=1),
         Clip("hits.text", 120),
+        Clip("transcripts.hits.text", 120),
         Pop("hits", leave=1, cursor="at"),
         Clip("hits.text", 40),
     ],
@@ -53,6 +56,11 @@ _ON_BRANCHES = ("entry", "node")
 )
 def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
     """Find anything that was written, by a question in plain words; the best answer first."""
+    return find_documents(tx, req, transcripts=req.transcripts)
+
+
+def find_documents(tx: Tx, req: SearchDocuments, *, transcripts: bool = False) -> SearchResult:
+    """The same; transcripts are on this machine, not in the store, and not everybody wants them."""
     within = narrowed(tx, req)
     if req.order == "newest":
         return _newest(tx, req, within)
@@ -68,6 +76,8 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
     )
     average = max(8.0, reader.words / max(1, reader.docs) - 3)
     judge = Judge(asked, weighed, average, tx.last_seq())
+    everything = [one._replace(terms=one.word.terms or one.terms) for one in weighed]
+    spoken = Judge(asked, everything, average, tx.last_seq())
     start = _offset(req)
     ranked = _ranked(tx, judge, [seq for seq, _ in found.ranked], within)
     hits = list(islice(ranked, start, start + req.limit + 1))
@@ -78,8 +88,24 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
         nearest=nearest,
         dropped=list(asked.dropped),
         bounded=found.bounded,
+        transcripts=_transcripts(tx, req, asked, spoken, within) if transcripts else None,
     )
     return answer(tx, req, page, judge, reader, weighed)
+
+
+def _transcripts(
+    tx: Tx, req: SearchDocuments, asked: SearchQuery, judge: Judge, within: Narrowed
+) -> TranscriptsFound | None:
+    """What clients' sessions say, unless the search is narrowed to what only the record has."""
+    look = tx.facts.registry.provided.get("transcripts found")
+    alone = within.kinds == {"transcript"}
+    narrow = (req.author, req.task, req.since, req.path, req.branch, req.doc, req.as_of, req.cursor)
+    if look is None or any(one is not None for one in narrow) or (within.kinds and not alone):
+        return None
+    found: TranscriptsFound | None = look(
+        tx, asked, judge, req.limit if alone else min(req.limit, _MOST_SPOKEN), alone=alone
+    )
+    return found
 
 
 def _ranked(tx: Tx, judge: Judge, seqs: list[int], within: Narrowed) -> Iterator[Judged]:
@@ -96,23 +122,14 @@ def _ranked(tx: Tx, judge: Judge, seqs: list[int], within: Narrowed) -> Iterator
                 best[document.thing] = judged
         told.update(best)
         some = sorted(best.values(), key=_order)
+        if at == 0:
+            some = sorted(with_neighbors(tx, some, judge, within, told), key=_order)
         yield from behind_what_replaced(tx, some, judge, within, told)
 
 
 def _order(judged: Judged) -> tuple[bool, float, int, str]:
     gone = judged.document.gone is not None
     return (not judged.whole, -judged.score, -judged.document.seq, f"{gone}{judged.document.ref}")
-
-
-def read_documents(tx: Tx, seqs: list[int], within: Narrowed) -> Iterable[Document]:
-    """What the rooms have at these seqs, as far as the caller sees it and asked for it."""
-    if not seqs:
-        return []
-    found: list[Document] = []
-    for one in tx.facts.registry.searchables:
-        if one.kind in _ON_BRANCHES or not (within.look.branch or within.look.doc):
-            found += one.read(tx, seqs, within.look)
-    return within.kept(tx, found)
 
 
 def _newest(tx: Tx, req: SearchDocuments, within: Narrowed) -> SearchResult:

@@ -29,6 +29,7 @@ room = Room(
         "traces",
         "transcripts.digest",
         "transcripts.opening",
+        "transcripts.recalling",
         "transcripts.search",
     ),
 )

@@ -4388,6 +4388,13 @@ export interface Scanned {
   truncated: boolean;
 }
 
+/** How much was read; `truncated` says that older sessions were left out. */
+export interface ScannedBytes {
+  files: number;
+  bytes: number;
+  truncated: boolean;
+}
+
 /** Show the arguments of one command. */
 export interface SchemaGet {
   cmd: string;
@@ -4417,6 +4424,7 @@ export interface SearchDocuments {
   cursor?: number | null;
   limit?: number;
   as_of?: number | null;
+  transcripts?: boolean;
 }
 
 /** One hit: `ref` opens it, `text` is the sentence around the words, `why` says which matched. */
@@ -4449,6 +4457,7 @@ export interface SearchResult {
   unknown?: { [key: string]: string[] } | null;
   dropped?: string[] | null;
   bounded?: string[] | null;
+  transcripts?: TranscriptsFound | null;
   indexed_percent?: number | null;
 }
 
@@ -5521,6 +5530,18 @@ export interface TranscriptDigest {
   digest: DigestItem[];
 }
 
+/** A message of a client's session; open it with docs.transcripts.open. */
+export interface TranscriptHit {
+  path: string;
+  line: number;
+  root_dir: string;
+  role: string;
+  text: string;
+  session?: string | null;
+  ts?: string | null;
+  words?: string[];
+}
+
 export interface TranscriptHits {
   root_dir: string;
   roots: string[];
@@ -5550,6 +5571,12 @@ export interface TranscriptSession {
   id?: string | null;
   ts?: string | null;
   cwd?: string | null;
+}
+
+/** What clients' sessions of this project say; they are read, not indexed. */
+export interface TranscriptsFound {
+  hits: TranscriptHit[];
+  scanned: ScannedBytes;
 }
 
 /** Ask what the policy would decide, without starting anything. */

@@ -297,6 +297,8 @@ class SearchDocuments(Request, frozen=True, kw_only=True):
     cursor: Seq | None = None
     limit: Annotated[Limit, LIMIT_WORDS] = 20
     as_of: AsOf | None = None
+    transcripts: bool = True
+    """Also look into the newest sessions of clients on this machine, if you may read them."""
 
 
 class Neighbor(Value, frozen=True, kw_only=True):
@@ -334,6 +336,34 @@ class SearchHit(Value, frozen=True, kw_only=True):
     around: list[Neighbor] | None = None
 
 
+class TranscriptHit(Value, frozen=True, kw_only=True):
+    """A message of a client's session; open it with docs.transcripts.open."""
+
+    path: str
+    line: int
+    root_dir: str
+    role: str
+    text: str
+    session: str | None = None
+    ts: str | None = None
+    words: list[str] = []
+
+
+class ScannedBytes(Value, frozen=True, kw_only=True):
+    """How much was read; `truncated` says that older sessions were left out."""
+
+    files: int
+    bytes: int
+    truncated: bool
+
+
+class TranscriptsFound(Value, frozen=True, kw_only=True):
+    """What clients' sessions of this project say; they are read, not indexed."""
+
+    hits: list[TranscriptHit]
+    scanned: ScannedBytes
+
+
 class SearchResult(Result, frozen=True, kw_only=True):
     """Hits, best first. Words found nowhere are in `unknown`, each with the nearest that exist;
     `dropped` decided nothing; of the words in `bounded` only the newest mentions were considered.
@@ -345,6 +375,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     unknown: dict[str, list[str]] | None = None
     dropped: list[str] | None = None
     bounded: list[str] | None = None
+    transcripts: TranscriptsFound | None = None
     indexed_percent: int | None = None
     """Present while the index is being built: how much of the record it holds."""
 

@@ -21,7 +21,7 @@ _PIECE = re.compile(r'(?<!\S)(-?)"([^"]*)"|(\S+)')
 _BARE = re.compile(r"[^\W_]")
 _MOST = 24
 _TOGETHER = 0.9
-_ALIKE = 0.45
+_ALIKE = 0.5
 """How much a word that means about the same counts for."""
 
 

@@ -38,6 +38,8 @@ class Judged(NamedTuple):
     score: float
     whole: bool
     matched: tuple[str, ...]
+    beside: str | None = None
+    """The ref of a better hit just before or after it, which raised its score."""
 
 
 class Judge:
@@ -57,6 +59,12 @@ class Judge:
         self._needed = sum(not one.word.extra for one in weighed)
         self._most = sum(one.idf for one in weighed if not one.word.extra) or 1.0
         self._out = frozenset(term for word in asked.excluded for term, w in word.terms if w == 1.0)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the query says what must or must not be there."""
+        asked = self._asked
+        return bool(asked.phrases or asked.excluded or any(word.prefix for word in asked.words))
 
     def judge(self, document: Document) -> Judged | None:
         """How well a document answers; None if it does not."""
@@ -142,6 +150,13 @@ class Judge:
     def _share(self, word: int) -> float:
         one = self._weighed[word]
         return 0.0 if one.word.extra else one.idf
+
+    def lacking(self, one: Judged, other: Judged) -> float:
+        """The share of what `other` answers, by weight, that `one` does not answer itself."""
+        worth = {each.word.shown: each.idf for each in self._weighed if not each.word.extra}
+        said = [worth.get(word, 0.0) for word in other.matched]
+        lacks = [worth.get(word, 0.0) for word in other.matched if word not in one.matched]
+        return sum(lacks) / sum(said) if sum(said) else 0.0
 
     def sentence(self, document: Document, chars: int) -> str:
         """The sentence with most of what was asked, safe to show."""

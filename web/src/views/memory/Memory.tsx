@@ -76,7 +76,7 @@ function Shown() {
           </div>
           <div className={styles.main}>
             {text.trim() ? (
-              <Found text={text.trim()} asOf={asOf} />
+              <Found text={text.trim()} kind={query.get("kind")} asOf={asOf} />
             ) : (
               doc && (
                 <>

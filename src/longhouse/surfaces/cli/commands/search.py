@@ -12,7 +12,11 @@ from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 def run(cli: Cli, text: Sequence[str], newest: bool = False, **where: str) -> Shown:
     given: dict[str, Any] = {**where, "order": "newest"} if newest else dict(where)
     result = cli.call("docs.search", text=" ".join(text), **given)
-    return Shown(result, list(_lines(cli, result)), ok=bool(result["hits"]))
+    return Shown(
+        result,
+        list(_lines(cli, result)),
+        ok=bool(result["hits"] or (result.get("transcripts") or {}).get("hits")),
+    )
 
 
 def _lines(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
@@ -31,8 +35,16 @@ def _lines(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
             yield f"  {hit['text']}"
         for near in hit.get("around") or ():
             yield f"    {cli.out.style(near['ref'], 'dim')} {near['text']}"
-    if not result["hits"]:
+    spoken = result.get("transcripts") or {"hits": []}
+    for hit in spoken["hits"]:
+        place = [f"{hit['path']}:{hit['line']}", hit["role"], (hit.get("ts") or "")[:10]]
+        said = " · ".join(part for part in place if part)
+        yield f"{cli.out.style('transcript', 'yellow')}  {cli.out.style(said, 'dim')}"
+        yield f"  {hit['text']}"
+    if not result["hits"] and not spoken["hits"]:
         yield "nothing found"
+    if spoken.get("scanned", {}).get("truncated"):
+        yield "only the newest sessions were read; --kind transcript reads more"
     for word, near in (result.get("unknown") or {}).items():
         yield f"{word!r} is found nowhere" + (f"; nearest: {', '.join(near)}" if near else "")
     if result.get("bounded"):
