@@ -25,31 +25,27 @@ def read_messages(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Doc
     here = [seq for seq in seqs_in(tx, seqs, "crew") if look.as_of is None or seq <= look.as_of]
     asked = [tx.ask(sql.message_by_seq, seq=seq) for seq in here]
     for row in (rows[0] for rows in (tx.answers(asked) if asked else ()) if rows):
-        said = hashlib.sha256(f"{row['subject']}\n{row['body']}".encode()).hexdigest()[:16]
-        yield Document(
-            kind="message",
-            ref=f"{row['bead_id']}@{row['seq']}",
-            seq=row["seq"],
-            ts_ms=row["created_at_ms"],
-            thing=f"message {row['thread_id']} {said}",
-            title=row["subject"],
-            body=row["body"],
-            ids=(row["bead_id"], row["thread_id"]),
-            author=row["from_agent"],
-            task=row["bead_id"] if row["bead_id"].startswith(("TASK-", "PLAN-")) else None,
-            type=row["category"],
-        )
+        yield _document(row)
 
 
 def message_text(row: Row) -> Text:
     """What a message is found by."""
+    return _document(row).text()
+
+
+def _document(row: Row) -> Document:
+    said = hashlib.sha256(f"{row['subject']}\n{row['body']}".encode()).hexdigest()[:16]
     bead = row["bead_id"]
-    return Text(
-        row["seq"],
-        f"message {row['category']}",
-        row["subject"],
-        row["body"],
-        (bead, row["thread_id"]),
+    return Document(
+        kind="message",
+        ref=f"{bead}@{row['seq']}",
+        seq=row["seq"],
+        ts_ms=row["created_at_ms"],
+        thing=f"message {row['thread_id']} {said}",
+        title=row["subject"],
+        body=row["body"],
+        ids=(bead, row["thread_id"]),
         author=row["from_agent"],
         task=bead if bead.startswith(("TASK-", "PLAN-")) else None,
+        type=row["category"],
     )

@@ -10,7 +10,7 @@ import msgspec
 from longhouse.store.engine import Row
 from longhouse.store.recall.documents import Document, Visibility
 from longhouse.store.recall.index import index_part
-from longhouse.store.recall.subjects import first_of, places_of, subjects_at
+from longhouse.store.recall.subjects import lister_of, places_of, read_subjects, texts_in
 from longhouse.store.tx import Tx
 from longhouse.work.room import room, sql
 
@@ -21,18 +21,19 @@ _MOST_PROOFS = 50
 _TEXTS = ("description", "context", "contract", "domain")
 
 
-def work_to_index(tx: Tx, after: int, limit: int) -> list[int]:
-    return first_of(tx, STREAM, after, limit)
+work_to_index = lister_of(STREAM)
 
 
 @room.searchable("task", work_to_index)
 def read_work(tx: Tx, seqs: Sequence[int], look: Visibility) -> Iterable[Document]:
     """The plans and tasks whose events are at these seqs, unless they have changed since."""
-    for entity, seq in subjects_at(tx, seqs, STREAM).items():
+
+    def document(entity: str, seq: int) -> Document | None:
         if look.as_of is not None and max(places_of(tx, STREAM, entity)) > look.as_of:
-            continue
-        if (made := _document(tx, entity, seq)) is not None:
-            yield made._replace(places=places_of(tx, STREAM, entity)) if look.all else made
+            return None
+        return _document(tx, entity, seq)
+
+    return read_subjects(tx, seqs, look, STREAM, document)
 
 
 def index_work(tx: Tx, entity: str, seq: int) -> None:
@@ -65,16 +66,16 @@ def _document(tx: Tx, entity: str, seq: int) -> Document | None:
 def _said(tx: Tx, row: Row, plan: bool) -> Iterator[str]:
     yield from (row[name] for name in _TEXTS if row.get(name))
     if plan:
-        yield from _texts(msgspec.json.decode(row["checklist"]))
+        yield from texts_in(msgspec.json.decode(row["checklist"]))
         return
     for step in tx.all(sql.steps_of_task, task_id=row["task_id"]):
         yield step["title"]
-        yield from _texts(msgspec.json.decode(step["detail"]))
+        yield from texts_in(msgspec.json.decode(step["detail"]))
         if step["block_reason"]:
             yield step["block_reason"]
     proofs = tx.all(sql.proofs_newest_of_task, task_id=row["task_id"], limit=_MOST_PROOFS)
     for proof in proofs:
-        yield from _texts(_read(proof["receipt"]))
+        yield from texts_in(_read(proof["receipt"]))
 
 
 def _read(text: str) -> Any:
@@ -82,15 +83,3 @@ def _read(text: str) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return text
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value, however deep."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
