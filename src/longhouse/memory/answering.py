@@ -34,6 +34,7 @@ __all__ = ["HitPage", "Narrowed", "answer", "lines_of"]
 _SNIPPET = 280
 _NEIGHBOR = 140
 _TITLE = 160
+_TEXT = 4_000
 
 
 class HitPage(NamedTuple):
@@ -73,7 +74,7 @@ def answer(
         _suggest(tx, req, unknown, counted, empty=not hits)
     far = progress(tx)
     return SearchResult(
-        text=req.text,
+        text=clip_text(req.text, _TEXT),
         hits=hits,
         pagination=Pagination(
             cursor=req.cursor,

@@ -44,6 +44,7 @@ _PLACES = 1 << 20
     also="find grep query notes.search memory.search vcs.search recall ask memory.recall",
     example=SearchDocuments(text="why does the login test fail"),
     trim=[
+        Clip("text", 400),
         Drop("hits.around"),
         Pop("transcripts.hits", leave=1),
         Clip("hits.text", 120),

@@ -279,7 +279,7 @@ class SearchDocuments(Request, frozen=True, kw_only=True):
     `"quoted words"` must follow one another, `-word` must be absent, `word*` is a prefix.
     """
 
-    text: Annotated[str, Meta(min_length=1, max_length=4_000), SEARCH_WORDS]
+    text: Annotated[str, Meta(min_length=1, max_length=200_000), SEARCH_WORDS]
     kind: Annotated[list[Kind] | Kind, Meta(description=_KINDS), also("kinds", "type")] | None = (
         None
     )

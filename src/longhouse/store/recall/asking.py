@@ -7,7 +7,7 @@ nothing unless there is nothing else. Whatever else is typed is words; nothing i
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from longhouse.kernel.errors import InvalidInput
@@ -20,6 +20,9 @@ __all__ = ["SearchQuery", "Word", "parsed"]
 _PIECE = re.compile(r'(?<!\S)(-?)"([^"]*)"|(\S+)')
 _BARE = re.compile(r"[^\W_]")
 _MOST = 24
+_MOST_PIECES = 400
+_MOST_CHARS = 20_000
+_MOST_DROPPED = 40
 _TOGETHER = 0.9
 _ALIKE = 0.5
 """How much a word that means about the same counts for."""
@@ -47,17 +50,21 @@ class SearchQuery(NamedTuple):
 
 
 def parsed(text: str) -> SearchQuery:
-    """The query in this text, or InvalidInput if it holds no word to look for."""
+    """The query in this text, or InvalidInput if it holds no word to look for.
+
+    Of a very long text only the beginning counts: it is a paste, not a question.
+    """
+    text = text[:_MOST_CHARS]
     found: dict[str, Word] = {}
     excluded: dict[str, Word] = {}
     phrases: list[tuple[str, ...]] = []
     dropped: dict[str, None] = {}
-    for match in _PIECE.finditer(text if text.count('"') % 2 == 0 else _unquoted(text)):
+    whole = text if text.count('"') % 2 == 0 else _unquoted(text)
+    for match in islice(_PIECE.finditer(whole), _MOST_PIECES):
         quoted, bare = match[2], match[3]
         if quoted is not None:
             phrase = tuple(word for word, _ in (wanted(quoted) or _NONE).terms)
-            into = excluded if match[1] else found
-            _take(quoted, into, dropped)
+            _take(quoted, excluded if match[1] else found, {} if match[1] else dropped)
             if len(phrase) > 1 and not match[1]:
                 phrases.append(phrase)
         elif bare.startswith("-") and not bare.startswith("--") and _BARE.search(bare):
@@ -75,7 +82,10 @@ def parsed(text: str) -> SearchQuery:
     words = _joined(text, list(found.values()))
     dropped.update(dict.fromkeys(word.shown for word in words[_MOST:]))
     return SearchQuery(
-        tuple(words[:_MOST]), tuple(phrases[:8]), tuple(excluded.values())[:_MOST], tuple(dropped)
+        tuple(words[:_MOST]),
+        tuple(phrases[:8]),
+        tuple(excluded.values())[:_MOST],
+        tuple(dropped)[:_MOST_DROPPED],
     )
 
 
