@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def longhouse(folder: Path, *argv: str, db: str | None) -> subprocess.CompletedP
 def test_a_wrong_index_is_named_and_mended_while_the_server_runs(
     tmp_path: Path, db_url: str | None
 ) -> None:
-    flags = {"db": db_url} if db_url else {}
+    flags: dict[str, Any] = {"db": db_url} if db_url else {}
     server = Served(tmp_path, **flags)
     try:
         for number in range(30):

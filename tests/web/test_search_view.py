@@ -34,7 +34,7 @@ def written(world: World) -> None:
 
 
 def opened(page: Page, text: str) -> None:
-    expect(page.get_by_role("button", name="Search", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search or run a command").fill(text)
 

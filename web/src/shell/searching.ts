@@ -48,7 +48,8 @@ export function placeOfHit(hit: SearchHit): string {
 /** What kind of thing a hit is, and where it stands. */
 export function standing(hit: SearchHit): string {
   const branch = hit.branch === "main" ? null : hit.branch;
-  return [hit.type ?? hit.kind, hit.status, hit.who, hit.task ?? branch]
+  const status = hit.status === hit.gone ? null : hit.status;
+  return [hit.type ?? hit.kind, status, hit.who, hit.task ?? branch]
     .filter(Boolean)
     .join(" · ");
 }
