@@ -95,13 +95,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
             <span className={`soft small ${styles.hint}`}>{item.hint}</span>
           </div>
         ))}
-        {found.length === 0 && !said && <p className={`soft ${styles.item}`}>No matches.</p>}
-        {said && (
-          <p role="status" className={`soft small ${styles.remark}`}>
-            {said}
-          </p>
-        )}
       </div>
+      {found.length === 0 && !said && <p className={`soft ${styles.remark}`}>No matches.</p>}
+      {said && (
+        <p role="status" className={`soft small ${styles.remark}`}>
+          {said}
+        </p>
+      )}
     </dialog>
   );
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from longhouse.kernel.redact import is_suspect
@@ -29,6 +30,7 @@ _MOST_CHARS = 120_000
 TITLE, EXTRA, TIMES = 1 << 7, 1 << 6, 1 << 3
 """How a byte says where a term occurs: the title, ids or tags, and how often in the body. The last
 three bits are the class of the document's length. Zero means that the document is never ranked."""
+_ENDS = tuple(f"\t{byte:02x}\n" for byte in range(256))
 
 
 class Text(NamedTuple):
@@ -72,8 +74,8 @@ def index_part(tx: Tx, text: Text) -> None:
 
 def compiled(text: Text) -> bytes:
     """The terms of a document as stored in `search_fresh`: a line each, the byte in hexadecimal."""
-    lines = [b"%s\t%02x" % (term.encode(), byte) for term, byte in bytes_of(text).items()]
-    return b"\n" + b"\n".join(lines) + b"\n"
+    lines = [term + _ENDS[byte] for term, byte in bytes_of(text).items()]
+    return f"\n{''.join(lines)}".encode()
 
 
 def bytes_of(text: Text) -> dict[str, int]:
@@ -82,26 +84,32 @@ def bytes_of(text: Text) -> dict[str, int]:
     parts = [text.title or "", text.body or "", extra]
     if is_suspect("\n".join(parts).encode(errors="surrogatepass")):
         parts = [clean(part) for part in parts]
-    title, body, others = ([term for term, _ in terms(part)] for part in parts)
+    title, body, others = terms(parts[0]), terms(parts[1]), terms(parts[2])
     size = len(title) + len(body)
     length = min(7, max(0, size.bit_length() - 3))
     found: dict[str, int] = {}
-    for term in body:
+    for term, _ in body:
         byte = found.get(term, length)
         if byte < 7 * TIMES:
             found[term] = byte + TIMES
     for more, bit in ((title, TITLE), (others, EXTRA)):
-        for term in more:
+        for term, _ in more:
             found[term] = found.get(term, length) | bit
     if not text.ranked:
         found = dict.fromkeys(found, 0)
+    if sum(map(len, found)) + len(found) > _MOST_CHARS:
+        found = _bounded(found)
+    found.update(dict.fromkeys(marks_of(text), int(text.ranked)))
+    return found
+
+
+def _bounded(found: dict[str, int]) -> dict[str, int]:
+    """The first terms, up to a total length."""
     chars = 0
     for at, term in enumerate(found):
         chars += len(term) + 1
         if chars > _MOST_CHARS:
-            found = dict(list(found.items())[:at])
-            break
-    found.update(dict.fromkeys(marks_of(text), int(text.ranked)))
+            return dict(islice(found.items(), at))
     return found
 
 
