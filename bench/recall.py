@@ -20,7 +20,7 @@ import psycopg
 
 from bench._harness import interleave, report
 from bench._recall_corpus import HELD_OUT, SEEN, facts, lookalikes, questions
-from bench.memory import LARGE, RARE, SMALL, account, calls, open_house, write
+from bench.memory import RARE, SMALL, account, calls, open_house, write
 from longhouse.house import House
 from longhouse.memory.branches import ensure_branch, ensure_document
 from longhouse.memory.room import sql
@@ -31,7 +31,8 @@ from longhouse.store.tx import Tx
 from tools.postgres import Postgres
 
 FIRST, LATER = "first", "later"
-BATCH = 5_000
+BATCH = 20_000
+MILLION = 1_000_000
 _GLUE = "the of and to in a is that it was for on with as be by at this from are".split()  # noqa: SIM905
 _A = "bra cle dor fen gla hib jar kom lus mer nov pra".split()  # noqa: SIM905
 _B = "van ter lin dos mak rup sen tol vib wer zan quo".split()  # noqa: SIM905
@@ -138,10 +139,15 @@ def quality(house: House, engine: str) -> None:
         report(f"recall-{engine}{which}-of-plain", share(ours, 5) / share(theirs, 5), ">=1.0")
 
 
+def _often(count: int) -> list[str]:
+    """The most frequent words of the filled stores."""
+    return [f"{a}{b}{c}" for a in _A for b in _B for c in _C][:count]
+
+
 def fill_many(house: House, workspace: str, count: int) -> int:
     """Notes of about 40 words; returns how many characters were written."""
     chance = random.Random(7)
-    vocabulary = [f"{a}{b}{c}" for a in _A for b in _B for c in _C]
+    vocabulary = _often(len(_A) * len(_B) * len(_C))
     chars = 0
 
     def add(tx: Tx, numbers: range) -> None:
@@ -203,6 +209,7 @@ def sizes(house: House, engine: str, large: int) -> None:
         ("rare", "needle haystack", "<=1.5"),
         ("frequent", "common usual", "<=3.0"),
         ("mixed", "needle common", "<=3.0"),
+        ("question", f"why did the {' '.join(_often(6))} common needle fail", "<=3.0"),
     ):
         few, many = (calls(house, where, "docs.search", text=text) for where in ("few", "many"))
         figures = interleave({"few": few, "many": many})
@@ -225,7 +232,7 @@ def index_bytes(house: House) -> int:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, open_house(Path(folder)) as house:
         quality(house, "")
-        sizes(house, "", LARGE[""])
+        sizes(house, "", MILLION)
     server = Postgres()
     try:
         with (
@@ -233,7 +240,7 @@ def main() -> None:
             open_house(Path(folder), db=server.url()) as house,
         ):
             quality(house, "postgres-")
-            sizes(house, "postgres-", LARGE["postgres-"])
+            sizes(house, "postgres-", MILLION)
     finally:
         server.stop()
 
