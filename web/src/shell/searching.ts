@@ -49,9 +49,7 @@ export function placeOfHit(hit: SearchHit): string {
 export function standing(hit: SearchHit): string {
   const branch = hit.branch === "main" ? null : hit.branch;
   const status = hit.status === hit.gone ? null : hit.status;
-  return [hit.type ?? hit.kind, status, hit.who, hit.task ?? branch]
-    .filter(Boolean)
-    .join(" · ");
+  return [hit.type ?? hit.kind, status, hit.who, hit.task ?? branch].filter(Boolean).join(" · ");
 }
 
 /** The text with words that exist in place of those found nowhere; null if there are none. */
