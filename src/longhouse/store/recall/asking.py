@@ -126,13 +126,15 @@ def _take(piece: str, into: dict[str, Word], dropped: dict[str, None]) -> None:
         return
     plain = folded(piece)
     whole = set(wholes(plain.strip(".,;:!?()[]{}<>'\"`")))
-    for term, _ in terms(piece):
+    typed = _words(plain)
+    spelled = {stem(word): word for word in reversed(typed)}
+    for term in islice(dict.fromkeys(term for term, _ in terms(piece)), _MOST_PIECES):
         extra = term in whole
-        shown = next((w for w in _words(plain) if stem(w) == term), term)
+        shown = spelled.get(term, term)
         alike = () if extra else tuple((stem(one), _ALIKE) for one in synonyms(shown))
         made = Word(shown, ((term, 1.0), *(a for a in alike if a[0] != term)), extra=extra)
         into.setdefault(term, made)
-    dropped.update(dict.fromkeys(word for word in _words(plain) if word in STOP))
+    dropped.update(dict.fromkeys(word for word in typed if word in STOP))
 
 
 def _words(plain: str) -> list[str]:
