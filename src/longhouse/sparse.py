@@ -135,7 +135,7 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
             for kind in _FUNCTIONS
         },
         "provided": {
-            what: [one.__module__, one.__name__] for what, one in registry.provided.items()
+            what: [one.__module__, one.__name__] for what, one in sorted(registry.provided.items())
         },
         "searchables": [
             [one.kind, one.read.__module__, one.read.__name__, one.rows.__name__]
