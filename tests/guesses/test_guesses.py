@@ -29,6 +29,8 @@ TABLES = (
     "sixth.txt",
     "seventh.txt",
     "eighth.txt",
+    "ninth.txt",
+    "tenth.txt",
 )
 COMMANDS = tuple(registry())
 MOMENTS = ("not_before_ms", "deadline_ms", "parked_until_ts_ms")

@@ -405,8 +405,7 @@ def ask_back(
     told = ", ".join(dict.fromkeys(f"{one.said[:80]} means {one.meant}" for one in lessons))
     parts = {one.part for one in lessons}
     kind = UnknownOp if "op" in parts else UnknownCmd if "cmd" in parts else InvalidInput
-    bare = "task" in command.fields() and said in ({}, *command.also.values())
-    if bare and not any(is_its_name(command, one.said.partition("=")[2]) for one in lessons):
+    if "task" in command.fields() and said in ({}, *command.also.values()):
         offered: Request | Draft = Draft(command.request, dict(said), ["task"])
         why = "the same call; name the task"  # a bare word names nothing to change
     else:

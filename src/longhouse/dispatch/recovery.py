@@ -38,6 +38,8 @@ __all__ = ["Failed", "mend"]
 Args = dict[str, Any]
 
 _PORTAL, _ARGUMENT = "recover.portal", "recover.argument"
+_TARGETS = ("task", "plan", "job", "task_id", "agent", "message", "id", "name")
+"""What a change is about. A word alone does not say it, and what is in focus may not be meant."""
 
 
 class Failed:
@@ -146,6 +148,8 @@ def _again(command: Command, given: Args | None, action: str) -> list[Suggestion
             missing.append(name)
     required = [n for n in command.fields() if n in required_args(command)]
     missing += [name for name in required if name not in kept]
+    if command.writes and not command.additive and not kept.keys() & set(command.fields()):
+        missing += [name for name in _TARGETS if name in command.fields()][:1]
     missing = list(dict.fromkeys(missing))
     if action == _ARGUMENT and not missing and kept in (given, _as_understood(command, given)):
         return []  # it is the call that was refused

@@ -6,6 +6,7 @@ in focus; else `Inbox`, which is created when first needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -33,13 +34,15 @@ __all__ = [
 
 INBOX = "Inbox"
 """The plan for tasks created without one."""
+_WORK_ID = re.compile(r"(?:TASK|PLAN)-[0-9]+")
 
 
 @room.command(
     "tasks.plan.create",
     also=(
-        "create add tasks.task.create tasks.plan.new tasks.plan.add plans.create make epic "
-        "milestone story feature issue"
+        "create:kind=task add:kind=task make:kind=task tasks.task.create:kind=task "
+        "story:kind=task feature:kind=task issue:kind=task "
+        "tasks.plan.new tasks.plan.add plans.create epic milestone"
     ),
     op="plan.create",
     writes=True,
@@ -103,6 +106,7 @@ def make_plan(
     priority: Priority = "MEDIUM",
 ) -> tuple[Row, Event]:
     """Create a plan; returns its row and event."""
+    _refuse_id(title)
     number = tx.count("plan")
     plan_id = f"PLAN-{number:03d}"
     row = tx.one(
@@ -133,6 +137,7 @@ def make_task(
     priority: Priority = "MEDIUM",
 ) -> tuple[Row, Event]:
     """Create a task in a plan; returns its row and event."""
+    _refuse_id(title)
     number = tx.count("task")
     task_id = f"TASK-{number:03d}"
     place = {
@@ -176,6 +181,12 @@ def plan_for(
     if parent is not None and title is not None and parent != title:
         raise InvalidInput(f"plan_title: expected one plan, not two; fix: plan_title={title}")
     named = parent or title
+    if parent is not None and _WORK_ID.fullmatch(parent):
+        plan = entity_row(tx, parent)["plan_id"]
+        raise InvalidInput(
+            f"parent: {parent} is not a plan, and a task belongs to one; fix: parent={plan}",
+            recovery=f"add what belongs to {parent} as steps, or create a task beside it",
+        )
     if named is None and (focus := standing(tx).focus) is not None:
         row = entity_row(tx, focus)
         return (row if is_plan(row) else plan_row(tx, row["plan_id"])), []
@@ -183,3 +194,12 @@ def plan_for(
         return found, []
     row, event = make_plan(tx, named or INBOX, checklist=checklist)
     return row, [event]
+
+
+def _refuse_id(title: str) -> None:
+    """Nothing is created under the name of something else: whoever says that means the other."""
+    if _WORK_ID.fullmatch(title.strip()):
+        raise InvalidInput(
+            f"title: {title.strip()} is an id, not a title",
+            recovery="to work on what exists, focus on it with tasks.focus.set; or give a title",
+        )
