@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.commands import NAMES, SECTIONS
 from longhouse.surfaces.cli.parse import ParsedLine, find, parse
 from longhouse.surfaces.cli.spec import GLOBALS, Command
@@ -40,6 +41,20 @@ def test_a_switch_can_be_negated_and_a_flag_repeated() -> None:
     line = parsed("events", "--no-runner-autostart", "--stream", "a", "--stream=b", "-f")
     assert line.globals == {"runner_autostart": False}
     assert line.values == {"stream": ["a", "b"], "follow": True}
+
+
+@pytest.mark.parametrize(
+    "given, minutes", [("90", 90), ("1h", 60), ("2 hours", 120), ("45m", 45), ("1d", 1440)]
+)
+def test_a_time_may_be_written_with_its_unit(given: str, minutes: int) -> None:
+    assert parsed("agent", "reserve", "--ttl", given).values["ttl"] == minutes
+
+
+@pytest.mark.parametrize("given", ["90s", "1w", "soon", "1.5h"])
+def test_a_time_that_is_no_whole_number_of_the_unit_names_the_unit(given: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parsed("agent", "reserve", "--ttl", given)
+    assert refused.value.recovery == "--ttl MINUTES"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -135,13 +136,33 @@ def _take_flag(word: str, words: list[str], flags: dict[str, Flag], line: Parsed
     _choice(name, given, flag.choices)
     value: Any = given
     if flag.kind is int:
-        if not given.lstrip("-").isdigit():
-            raise InvalidInput(f"{name}: {given!r} is not a number", recovery=f"{name} 10")
-        value = int(given)
+        value = _number(name, given, flag.value)
     if flag.many:
         target.setdefault(flag.key, []).append(value)
     else:
         target[flag.key] = value
+
+
+def _number(name: str, given: str, label: str) -> int:
+    """A whole number, or a time such as `30s` in the unit of the flag's label."""
+    if given.lstrip("-").isdigit():
+        return int(given)
+    unit, said = _TIMES.get(label.lower()), _TIME.fullmatch(given.strip().lower())
+    if unit is not None and said is not None:
+        amount, rest = divmod(int(said[1]) * _TIMES[said[2]], unit)
+        if not rest:
+            return amount
+    raise InvalidInput(f"{name}: {given!r} is not a number", recovery=f"{name} {label}")
+
+
+_TIME = re.compile(r"([0-9]{1,9}) ?(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)")
+_TIMES = {
+    **dict.fromkeys(("ms",), 1),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+}
 
 
 def _take_args(plain: list[str], args: Sequence[Arg], line: ParsedLine) -> None:

@@ -394,7 +394,7 @@ command = Command(
                 Flag(
                     "ttl",
                     "how many minutes to hold it, 5 to 1440 (default: 120)",
-                    "N",
+                    "MINUTES",
                     kind=int,
                     field="ttl_minutes",
                 ),
@@ -416,7 +416,7 @@ command = Command(
                 Flag(
                     "ttl",
                     "how many minutes to hold them, 5 to 1440 (default: as before)",
-                    "N",
+                    "MINUTES",
                     kind=int,
                     field="ttl_minutes",
                 ),
