@@ -12,7 +12,6 @@ ADVICE = {
     "ADOPTION_REJECTED": "register a new identity, or show uncommitted work of the earlier one",
     "AMBIGUOUS_SESSION": "name the agent and pass its token",
     "BATCH_FAILED": "fix the operation that the message names, then send the batch again",
-    "BUDGET_EXCEEDED": "run the offered action: the same call within the profile's limit",
     "CANNOT_EDIT": "fix or remove the file that the message names, then run the command again",
     "CHECKPOINTS_NOT_CONFIRMED": "confirm the checkpoints that the message lists",
     "CONFLICT": "read the current state with the offered action, then decide",

@@ -33,9 +33,10 @@ class Host:
         self._monkeypatch = monkeypatch
 
     def __call__(self, cmd: str, **args: Any) -> dict[str, Any]:
-        now_ms, off_ms = SystemClock.now_ms, self._off_ms
+        now_ms, tick, off_ms = SystemClock.now_ms, SystemClock.tick, self._off_ms
         with self._monkeypatch.context() as patch:
             patch.setattr(SystemClock, "now_ms", lambda clock: now_ms(clock) + off_ms)
+            patch.setattr(SystemClock, "tick", lambda clock, kept: tick(clock, kept) + off_ms)
             return self.house.call(cmd, args).envelope
 
 

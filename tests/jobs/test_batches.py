@@ -254,13 +254,13 @@ async def test_one_look_at_the_queue_serves_the_claims_of_a_batch(
     for n in range(6):
         lh("jobs.create", title=f"{n}", prompt="p", priority="high" if n == 3 else "medium")
     looks = []
-    ask = Tx.ask
+    every = Tx.all
 
     def seen(tx: Tx, query: Any, **params: Any) -> Any:
         looks.extend([query] if query.name.startswith("longhouse.jobs.claim_look") else [])
-        return ask(tx, query, **params)
+        return every(tx, query, **params)
 
-    monkeypatch.setattr(Tx, "ask", seen)
+    monkeypatch.setattr(Tx, "all", seen)
     keys = [{"idempotency_key": f"claim-{n}"} if keyed else {} for n in range(8)]
     calls = [("jobs.claim", {"runner_id": "r1", **key}) for key in keys]
     found = await at_once(lh, "acme", calls)

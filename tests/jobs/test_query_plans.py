@@ -84,8 +84,9 @@ ON_POSTGRES = {
     "radar_of_task": "jobs_of_task",
     "usage_of_task": "jobs_of_task",
 }
-OF_UPKEEP = {"claims_of_nobody", "refs_to_processes"}
-"""Read all jobs, once per import or removal of old output: too rare to justify an index."""
+OF_UPKEEP = {"after_all", "claims_of_nobody", "refs_to_processes"}
+"""Read all jobs, once per import, removal of old output or moment of the past: too rare to justify
+an index."""
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);

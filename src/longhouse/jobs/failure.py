@@ -32,7 +32,7 @@ _TELLING = tuple(
         r"^\s*--- FAIL: |^\s*not ok\b|^\s*[✗✕✘]\s|^\s*FAIL\b[: ]|^test \S+ \.\.\. FAILED",
         r"^\s*error(?:\[\w+\])?: |: error[: ]|\berror TS\d+|^\s*npm ERR! (?!A complete)",
         r"^\s*(?:E\s+)?(?:[\w.]+\.)?\w*(?:Error|Exception|Panic|Failure)\b(?::|\b.* at )",
-        r"\b(?:\w+Error|\w+Exception)\b|^panic: |thread '.*' panicked|Segmentation fault",
+        r"\b(?:\w+Error|\w+Exception)\b|^panic: |thread '[^']*' panicked|Segmentation fault",
         r"(?i)\b(?:error|fatal|failed|failing|cannot|could not|refused|denied|timed out)\b",
         r"(?i)\b(?:exit(?:ed)?(?: (?:code|with|status))*|exit=)\s*[1-9]\d*",
     )

@@ -36,7 +36,7 @@ async def test_whoever_comes_after_a_lost_process_goes_on_from_one_call(tmp_path
         asked = {"op": "call", "cmd": "tasks.resume.super", "args": {"fmt": "lines"}}
         lines = (await text_of(next_one, "tasks", **asked)).split("\n")
         known = [line.rpartition(" | ")[0] or line for line in lines]
-        assert known[1:-1] == [
+        assert known[1:9] == [  # the rest of the room is for the same at length
             "TASK-001 TODO Rebuild the index; 1/2 steps done",
             "step s:1 Swap the alias; needs criteria tests",
             "done when No search fails meanwhile",
