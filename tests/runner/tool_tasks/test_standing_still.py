@@ -132,7 +132,8 @@ def test_whichever_call_fails_in_whichever_way_every_task_ends_and_every_input_a
             tasks = [typing(at), at.spawn("echo", "one"), at.spawn("echo", "two")]
             assert [at.ended(task)["exit_code"] for task in tasks] == [7, 0, 0], (cmd, skip)
     assert {"tool.task_held", "tool.task_claim", "tool.task_watch"} <= faults.met.keys()
-    assert faults.met["tool.task_append"] > 1
+    # What is said at about the same time goes out in one call, so either kind may be the second.
+    assert faults.met["tool.task_append"] + faults.met["tool.task_append_many"] > 1
 
 
 def start_over(speaker: TaskSpeaker) -> None:
